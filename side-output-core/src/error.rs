@@ -1,0 +1,106 @@
+//! Public error types.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a stream stopped before its true end. Every reader of an operator gets the same one.
+///
+/// Cheap to clone: the cause is shared.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Parsed {
+///     #[main]
+///     Number(i64),
+/// }
+///
+/// fn parse(text: &str) -> Result<Parsed, std::num::ParseIntError> {
+///     Ok(Parsed::Number(text.parse()?))
+/// }
+///
+/// let ParsedStreams { number } = stream::iter(["1", "x"]).split_with(parse);
+/// let error = block_on(number.for_each(drop)).unwrap_err();
+/// assert_eq!(error.to_string(), "the split function failed: invalid digit found in string");
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// A function or a source returned this error.
+    Failed(Arc<dyn Error + Send + Sync>),
+    /// A function panicked with this message.
+    Panicked(Arc<str>),
+    /// The reader waits because this output is full and nobody reads it.
+    Stalled {
+        /// Name of the output that is full.
+        output: &'static str,
+    },
+    /// The output's stream had been taken before.
+    Taken {
+        /// Name of the output.
+        output: &'static str,
+    },
+    /// A destination refused the records of this output.
+    Destination {
+        /// Name of the output.
+        output: &'static str,
+        /// What the destination said.
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// The operator was cancelled before the end of its input.
+    Cancelled,
+}
+
+impl StreamError {
+    /// An error of a function or a source.
+    pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(Arc::from(error.into()))
+    }
+
+    /// The error for what a panic left behind.
+    pub(crate) fn from_panic(payload: &(dyn Any + Send)) -> Self {
+        let message = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        Self::Panicked(Arc::from(message))
+    }
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => write!(f, "the split function failed: {error}"),
+            Self::Panicked(message) => write!(f, "the split function panicked: {message}"),
+            Self::Stalled { output } => {
+                write!(f, "output `{output}` is full and nobody reads it; read or discard it")
+            }
+            Self::Taken { output } => {
+                write!(f, "the stream of output `{output}` was already taken")
+            }
+            Self::Destination { output, source } => {
+                write!(f, "the destination of output `{output}` failed: {source}")
+            }
+            Self::Cancelled => {
+                f.write_str("the operator was cancelled before the end of its input")
+            }
+        }
+    }
+}
+
+impl Error for StreamError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(error) | Self::Destination { source: error, .. } => Some(&**error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Operators as state machines: a record or a mark goes in, routes come out.
+//!
+//! No I/O, no clock, no async. The futures runtime drives them, and so do the conformance tests.
+
+mod split;
+
+pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
+
+use crate::error::StreamError;
+use crate::output::{Collect, Splitter};
+use crate::time::Mark;
+
+/// Whether an operator is done with a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Progress {
+    /// Everything the mark causes was emitted, and the mark after it.
+    Done,
+    /// More is to come: call again with the same mark.
+    More,
+}
+
+/// A state machine with one input and the outputs of one splitter.
+///
+/// Whoever drives it calls [`on_record`](Operator::on_record) and [`on_mark`](Operator::on_mark)
+/// in the order of the input. The end of the input is a watermark at
+/// [`Timestamp::MAX`](crate::Timestamp::MAX).
+pub trait Operator {
+    /// What comes in.
+    type In;
+
+    /// The splitter whose routes come out.
+    type Out: Splitter;
+
+    /// Takes a record; `at` is its timestamp, [`Timestamp::MIN`](crate::Timestamp::MIN) if it has none.
+    ///
+    /// Returns the number of routes emitted, which counts against the room of the outputs. The
+    /// operator tells `out.tally()` about records without a route and about extra routes.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the stream at every reader.
+    fn on_record<C: Collect<Self::Out>>(
+        &mut self,
+        value: Self::In,
+        at: crate::Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError>;
+
+    /// Takes a mark: emits what it causes, then forwards it.
+    ///
+    /// At most about `room` routes are emitted in one call, so that a watermark which is due for
+    /// many keys at once does not hold up everything else; [`Progress::More`] asks to be called
+    /// again with the same mark, before anything else, once there is room.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the stream at every reader.
+    fn on_mark<C: Collect<Self::Out>>(
+        &mut self,
+        mark: Mark,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError>;
+}

@@ -1,0 +1,134 @@
+use super::{Operator, Progress};
+use crate::error::StreamError;
+use crate::output::{Collect, Context, Routes, Splitter};
+use crate::time::{Mark, Timestamp};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Marks split functions that take a [`Context`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct WithContext;
+
+/// Marks split functions that take the record alone.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct WithoutContext;
+
+/// A function that says through which output of `S` a record leaves, with or without a
+/// `&mut Context<S>`.
+///
+/// `M` only tells the two kinds of functions apart; it is inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a split function for records of type `{T}`",
+    label = "expected `fn({T}) -> R` or `fn({T}, &mut Context<S>) -> R`, where `R` is the enum with \
+             `#[splitter]` or an `Option`, array, `Vec` or `Result` of it",
+    note = "a closure whose last expression ends in `;` evaluates to `()`; drop the `;` or write \
+            `return`",
+    note = "a closure's context needs its type: `|record: T, cx: &mut Context<S>| …`"
+)]
+pub trait SplitFn<T, S: Splitter, M> {
+    /// Calls the function and emits what it returns.
+    fn call<C: Collect<S>>(
+        &mut self,
+        value: T,
+        at: Timestamp,
+        cx: &mut Context<S>,
+        out: &mut C,
+    ) -> Result<usize, StreamError>;
+}
+
+impl<T, S, R, F> SplitFn<T, S, WithContext> for F
+where
+    S: Splitter,
+    R: Routes<S>,
+    F: FnMut(T, &mut Context<S>) -> R,
+{
+    #[inline]
+    fn call<C: Collect<S>>(
+        &mut self,
+        value: T,
+        at: Timestamp,
+        cx: &mut Context<S>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let routes = self(value, cx);
+        cx.flush(at, out);
+        routes.route(at, out)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S, R, F> SplitFn<T, S, WithoutContext> for F
+where
+    S: Splitter,
+    R: Routes<S>,
+    F: FnMut(T) -> R,
+{
+    #[inline]
+    fn call<C: Collect<S>>(
+        &mut self,
+        value: T,
+        at: Timestamp,
+        _cx: &mut Context<S>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        self(value).route(at, out)
+    }
+}
+
+/// The operator behind `split_with`: routes each record by a function and forwards every mark.
+pub struct Split<T, S, F, M> {
+    function: F,
+    cx: Context<S>,
+    watermark: Timestamp,
+    types: PhantomData<fn(T) -> M>,
+}
+
+impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Split<T, S, F, M> {
+    /// An operator that routes by `function`.
+    pub const fn new(function: F) -> Self {
+        Self { function, cx: Context::new(), watermark: Timestamp::MIN, types: PhantomData }
+    }
+}
+
+impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Operator for Split<T, S, F, M> {
+    type In = T;
+    type Out = S;
+
+    #[inline]
+    fn on_record<C: Collect<S>>(
+        &mut self,
+        value: T,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        self.cx.set(at, self.watermark);
+        let routes = self.function.call(value, at, &mut self.cx, out)?;
+        out.tally().returned(routes);
+        Ok(routes)
+    }
+
+    #[inline]
+    fn on_mark<C: Collect<S>>(
+        &mut self,
+        mark: Mark,
+        _room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        if let Mark::Watermark(watermark) = mark {
+            // Not filtered: a regressing watermark of a directly chained source takes the time
+            // back, as `process-watermark-regression-forward` records it. What groups or merges
+            // streams filters.
+            self.watermark = watermark;
+        }
+        out.mark(mark);
+        Ok(Progress::Done)
+    }
+}
+
+impl<T, S, F, M> fmt::Debug for Split<T, S, F, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Split").field("watermark", &self.watermark).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,229 @@
+use crate::time::{Mark, Timestamp};
+use std::fmt;
+
+/// Records of one output in order, their timestamps if they have any, and the marks between them.
+///
+/// Timestamps are kept only as far as the last record that has one, so a stream without event
+/// time pays nothing for them. Marks stand beside the records, each with the number of records
+/// before it, so a stream without marks pays nothing for those either.
+pub struct Lane<T> {
+    pub(crate) values: Vec<T>,
+    pub(crate) times: Vec<Timestamp>,
+    pub(crate) marks: Vec<(usize, Mark)>,
+}
+
+impl<T> Lane<T> {
+    /// An empty lane.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { values: Vec::new(), times: Vec::new(), marks: Vec::new() }
+    }
+
+    /// Appends a record; [`Timestamp::MIN`] is no timestamp.
+    #[inline]
+    pub fn push(&mut self, value: T, at: Timestamp) {
+        if at != Timestamp::MIN {
+            self.stamp(at);
+        }
+        self.values.push(value);
+    }
+
+    #[inline]
+    fn stamp(&mut self, at: Timestamp) {
+        if self.times.len() < self.values.len() {
+            self.times.resize(self.values.len(), Timestamp::MIN);
+        }
+        self.times.push(at);
+    }
+
+    /// Appends a mark.
+    #[inline]
+    pub fn mark(&mut self, mark: Mark) {
+        self.marks.push((self.values.len(), mark));
+    }
+
+    /// Number of records.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is neither a record nor a mark.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.marks.is_empty()
+    }
+
+    /// What counts against a capacity: marks take room too, or an unread output could grow
+    /// without end when no record is routed to it.
+    #[inline]
+    pub(crate) fn load(&self) -> usize {
+        self.values.len() + self.marks.len()
+    }
+
+    /// The records.
+    #[must_use]
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The timestamp of the record at `index`, if it has one.
+    #[must_use]
+    pub fn timestamp(&self, index: usize) -> Option<Timestamp> {
+        self.times.get(index).copied().and_then(Timestamp::known)
+    }
+
+    /// The marks, each with the number of records before it.
+    #[must_use]
+    pub fn marks(&self) -> &[(usize, Mark)] {
+        &self.marks
+    }
+
+    /// Removes everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.times.clear();
+        self.marks.clear();
+    }
+
+    /// Moves everything from `other` to the end of this lane.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            std::mem::swap(self, other);
+            return;
+        }
+        let before = self.values.len();
+        if !other.times.is_empty() {
+            self.times.resize(before, Timestamp::MIN);
+            self.times.append(&mut other.times);
+        }
+        self.values.append(&mut other.values);
+        self.marks.extend(other.marks.drain(..).map(|(at, mark)| (before + at, mark)));
+    }
+
+    /// Moves the `count` oldest records to `trash`. Of the marks before them only the last
+    /// watermark stays: marks are not lost, but a watermark says all that earlier ones said.
+    pub(crate) fn drop_oldest(&mut self, count: usize, trash: &mut Vec<T>) {
+        trash.extend(self.values.drain(..count));
+        drop(self.times.drain(..count.min(self.times.len())));
+        for (at, _) in &mut self.marks {
+            *at = at.saturating_sub(count);
+        }
+        self.collapse_marks();
+    }
+
+    /// Moves the newest records to `trash` so that `count` stay.
+    pub(crate) fn truncate(&mut self, count: usize, trash: &mut Vec<T>) {
+        trash.extend(self.values.drain(count..));
+        self.times.truncate(count);
+        for (at, _) in &mut self.marks {
+            *at = (*at).min(count);
+        }
+        self.collapse_marks();
+    }
+
+    /// Keeps one watermark, the last, of each run without a record in between.
+    pub(crate) fn collapse_marks(&mut self) {
+        self.marks.dedup_by(|next, kept| {
+            let both = matches!((next.1, kept.1), (Mark::Watermark(_), Mark::Watermark(_)));
+            let collapses = both && next.0 == kept.0;
+            if collapses {
+                kept.1 = next.1;
+            }
+            collapses
+        });
+    }
+}
+
+impl<T> Default for Lane<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for Lane<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane")
+            .field("records", &self.values.len())
+            .field("marks", &self.marks.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One [`Lane`] for each output of the splitter `S`.
+pub trait Lanes<S>: Default {
+    /// Appends the record to the lane of its output.
+    fn push(&mut self, route: S, at: Timestamp);
+
+    /// Shows every lane to `visitor`, with the index of its output.
+    fn visit<V: LaneVisitor>(&mut self, visitor: &mut V);
+
+    /// Shows every lane together with the same lane of `other`.
+    fn visit_pairs<V: LanePairVisitor>(&mut self, other: &mut Self, visitor: &mut V);
+}
+
+/// Something to do with each lane.
+pub trait LaneVisitor {
+    /// Called for the lane of each output.
+    fn lane<T>(&mut self, index: usize, lane: &mut Lane<T>);
+}
+
+/// Something to do with the same lane of two sets.
+pub trait LanePairVisitor {
+    /// Called for the lanes of each output.
+    fn pair<T>(&mut self, index: usize, lane: &mut Lane<T>, other: &mut Lane<T>);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watermark(millis: i64) -> Mark {
+        Mark::Watermark(Timestamp::from_millis(millis))
+    }
+
+    #[test]
+    fn a_record_without_timestamp_before_one_with_keeps_none() {
+        let mut lane = Lane::new();
+        lane.push('a', Timestamp::MIN);
+        lane.push('b', Timestamp::from_millis(7));
+        lane.push('c', Timestamp::MIN);
+        assert_eq!(lane.timestamp(0), None);
+        assert_eq!(lane.timestamp(1), Some(Timestamp::from_millis(7)));
+        assert_eq!(lane.timestamp(2), None);
+    }
+
+    #[test]
+    fn append_keeps_times_and_marks_beside_their_records() {
+        let mut first = Lane::new();
+        first.push(1, Timestamp::MIN);
+        first.mark(watermark(1));
+        let mut second = Lane::new();
+        second.mark(watermark(2));
+        second.push(2, Timestamp::from_millis(20));
+        second.mark(watermark(3));
+        first.append(&mut second);
+        assert_eq!(first.values(), [1, 2]);
+        assert_eq!(first.timestamp(0), None);
+        assert_eq!(first.timestamp(1), Some(Timestamp::from_millis(20)));
+        assert_eq!(first.marks(), [(1, watermark(1)), (1, watermark(2)), (2, watermark(3))]);
+        assert!(second.is_empty());
+    }
+
+    #[test]
+    fn dropping_the_oldest_keeps_the_last_watermark_before_what_stays() {
+        let mut lane = Lane::new();
+        for value in 0..4 {
+            lane.push(value, Timestamp::from_millis(i64::from(value)));
+            lane.mark(watermark(i64::from(value)));
+        }
+        let mut trash = Vec::new();
+        lane.drop_oldest(2, &mut trash);
+        assert_eq!(trash, [0, 1]);
+        assert_eq!(lane.values(), [2, 3]);
+        assert_eq!(lane.timestamp(0), Some(Timestamp::from_millis(2)));
+        assert_eq!(lane.marks(), [(0, watermark(1)), (1, watermark(2)), (2, watermark(3))]);
+    }
+}

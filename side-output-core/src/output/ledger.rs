@@ -1,0 +1,161 @@
+use std::fmt;
+
+/// The operator's part of the ledger: what it did beside emitting one route for each record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// Records for which the function returned no route: dropped on purpose, or kept in state.
+    pub unrouted: u64,
+    /// Routes beyond the first one of a record.
+    pub extra: u64,
+    /// Routes that no record caused directly: timers, windows, the end of the input.
+    pub fired: u64,
+}
+
+impl Tally {
+    /// Counts the routes that the function returned for one record.
+    #[inline]
+    pub fn returned(&mut self, routes: usize) {
+        match routes {
+            1 => {}
+            0 => self.unrouted += 1,
+            more => self.extra += more as u64 - 1,
+        }
+    }
+
+    /// Adds what `other` counted.
+    #[inline]
+    pub(crate) fn add(&mut self, other: Self) {
+        self.unrouted += other.unrouted;
+        self.extra += other.extra;
+        self.fired += other.fired;
+    }
+}
+
+/// Where the records of one operator went, at one moment.
+///
+/// `received + extra + fired` equals the records routed over all exclusive outputs plus
+/// `unrouted` and `failed`: [`Ledger::is_balanced`]. Taps receive copies and stand outside of the sum.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Numbers {
+///     Even(u32),
+///     Odd(u32),
+/// }
+///
+/// fn by_parity(number: u32) -> Numbers {
+///     if number % 2 == 0 { Numbers::Even(number) } else { Numbers::Odd(number) }
+/// }
+///
+/// let ledger = block_on(
+///     stream::iter(0..5).split_with(by_parity).wire().even(discard()).odd(discard()).run(),
+/// )?;
+/// assert!(ledger.is_balanced());
+/// assert_eq!(ledger.received, 5);
+/// assert_eq!(ledger["even"].routed, 3);
+/// assert_eq!(ledger["even"].discarded, 3);
+/// # Ok::<(), StreamError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Ledger {
+    /// Records taken from the input.
+    pub received: u64,
+    /// Records for which the function returned an error or panicked.
+    pub failed: u64,
+    /// Records for which the function returned no route: dropped on purpose, or kept in state.
+    pub unrouted: u64,
+    /// Routes beyond the first one of a record.
+    pub extra: u64,
+    /// Routes that no record caused directly: timers, windows, the end of the input.
+    pub fired: u64,
+    /// Times that a reader had to wait for another output for longer than the stall limit.
+    pub stalls: u64,
+    /// One entry for each output, in the order of declaration.
+    pub outputs: Vec<OutputLedger>,
+}
+
+/// The ledger of one output: `routed = delivered + buffered + dropped + discarded`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct OutputLedger {
+    /// The output's name.
+    pub name: &'static str,
+    /// Whether it is a tap.
+    pub tap: bool,
+    /// Records routed here.
+    pub routed: u64,
+    /// Records handed to the reader or the destination.
+    pub delivered: u64,
+    /// Records that wait for the reader.
+    pub buffered: u64,
+    /// Records dropped by the overflow policy.
+    pub dropped: u64,
+    /// Records discarded: by [`discard`](crate::discard), or because the reader went away.
+    pub discarded: u64,
+    /// Whether this output is full and blocks the splitter at this moment.
+    pub blocking: bool,
+}
+
+impl Ledger {
+    /// Whether every record is accounted for.
+    #[must_use]
+    pub fn is_balanced(&self) -> bool {
+        let exclusive = self.outputs.iter().filter(|output| !output.tap);
+        let routed: u64 = exclusive.map(|output| output.routed).sum();
+        let outputs = self.outputs.iter().all(|output| {
+            output.routed == output.delivered + output.buffered + output.dropped + output.discarded
+        });
+        outputs && self.received + self.extra + self.fired == routed + self.unrouted + self.failed
+    }
+
+    /// The ledger of the output called `name`.
+    #[must_use]
+    pub fn output(&self, name: &str) -> Option<&OutputLedger> {
+        self.outputs.iter().find(|output| output.name == name)
+    }
+}
+
+impl std::ops::Index<&str> for Ledger {
+    type Output = OutputLedger;
+
+    /// # Panics
+    ///
+    /// If no output has this name; [`Ledger::output`] does not.
+    fn index(&self, name: &str) -> &OutputLedger {
+        self.output(name).unwrap_or_else(|| no_such_output(name))
+    }
+}
+
+#[cold]
+#[track_caller]
+fn no_such_output(name: &str) -> ! {
+    panic!("the ledger has no output `{name}`")
+}
+
+impl fmt::Display for Ledger {
+    /// A table with a line for each output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.outputs.iter().map(|output| output.name.len()).max().unwrap_or(0).max(8);
+        writeln!(f, "{:width$} {:>12}", "received", self.received)?;
+        for output in &self.outputs {
+            let tap = if output.tap { " (tap)" } else { "" };
+            writeln!(f, "{:width$} {:>12}{tap}", output.name, output.routed)?;
+            let lost = output.dropped + output.discarded;
+            if lost > 0 {
+                let (dropped, discarded) = (output.dropped, output.discarded);
+                writeln!(f, "{:width$} {dropped} dropped, {discarded} discarded", "")?;
+            }
+        }
+        write!(f, "{:width$} {:>12}", "unrouted", self.unrouted)
+    }
+}

@@ -1,0 +1,120 @@
+use super::{Splitter, Tally};
+use crate::error::StreamError;
+use crate::time::{Mark, Timestamp};
+use std::error::Error;
+
+/// Where routes and marks go: lanes, destinations, or a test's list.
+///
+/// Operators are generic over it, so that the same state machine serves the futures runtime, the
+/// wiring and a test.
+pub trait Collect<S> {
+    /// Takes one route; `at` is the record's timestamp, [`Timestamp::MIN`] if it has none.
+    fn emit(&mut self, route: S, at: Timestamp);
+
+    /// Takes a mark for every output.
+    fn mark(&mut self, mark: Mark);
+
+    /// The operator's part of the ledger.
+    fn tally(&mut self) -> &mut Tally;
+}
+
+/// What a split function may return: the routes of one record.
+///
+/// The enum itself is the usual one. `Option` allows an explicit drop, which is counted; arrays
+/// and `Vec` allow several routes; an `Err` ends the stream with that error at every reader.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, stream};
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Words {
+///     #[main]
+///     Word(String),
+/// }
+///
+/// fn split_line(line: &str) -> Vec<Words> {
+///     line.split_whitespace().map(|word| Words::Word(word.to_owned())).collect()
+/// }
+///
+/// let WordsStreams { word } = stream::iter(["to be", "", "or not"]).split_with(split_line);
+/// assert_eq!(block_on(word.collect::<Vec<_>>()), ["to", "be", "or", "not"]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a split function must evaluate to routes of `{S}`, not `{Self}`",
+    label = "expected `{S}`, or an `Option`, array, `Vec` or `Result` of it",
+    note = "a branch that ends in `;` evaluates to `()`; drop the `;` or write `return`"
+)]
+pub trait Routes<S> {
+    /// Emits the routes and says how many there were.
+    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError>;
+}
+
+impl<S: Splitter> Routes<S> for S {
+    #[inline]
+    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+        out.emit(self, at);
+        Ok(1)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, R: Routes<S>> Routes<S> for Option<R> {
+    #[inline]
+    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+        match self {
+            Some(routes) => routes.route(at, out),
+            None => Ok(0),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, R: Routes<S>, E: Into<Box<dyn Error + Send + Sync>>> Routes<S> for Result<R, E> {
+    #[inline]
+    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+        match self {
+            Ok(routes) => routes.route(at, out),
+            Err(error) => Err(StreamError::failed(error)),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, R: Routes<S>> Routes<S> for Vec<R> {
+    #[inline]
+    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+        route_all(self, at, out)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, R: Routes<S>, const N: usize> Routes<S> for [R; N] {
+    #[inline]
+    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+        route_all(self, at, out)
+    }
+}
+
+#[inline]
+fn route_all<S, R: Routes<S>, C: Collect<S>>(
+    routes: impl IntoIterator<Item = R>,
+    at: Timestamp,
+    out: &mut C,
+) -> Result<usize, StreamError> {
+    let mut count = 0;
+    for routes in routes {
+        match routes.route(at, out) {
+            Ok(more) => count += more,
+            Err(error) => {
+                // The record counts as failed; what was emitted for it before is beside that.
+                out.tally().extra += count as u64;
+                return Err(error);
+            }
+        }
+    }
+    Ok(count)
+}

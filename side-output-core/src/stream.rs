@@ -1,0 +1,26 @@
+//! The futures runtime: streams of chunks, the hub that readers share, wiring.
+//!
+//! It drives operators and never decides what a record means.
+
+mod board;
+mod data_stream;
+mod driver;
+mod feed_source;
+mod hub;
+mod keyed;
+mod port;
+mod source;
+mod split;
+mod stall;
+
+pub use self::board::LedgerHandle;
+pub use self::data_stream::{
+    DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results, SplitDrive,
+};
+pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFeed};
+pub use self::feed_source::FeedSource;
+pub use self::hub::Hub;
+pub use self::keyed::KeyedStream;
+pub use self::port::Port;
+pub use self::source::{BoxSource, Boxed, Outlet, Source, Typed};
+pub use self::split::{SplitExt, StreamDrive};

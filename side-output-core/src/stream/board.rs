@@ -1,0 +1,342 @@
+use crate::output::{Ledger, OutputLedger, OutputSpec, Overflow, Tally};
+use crate::stream::source::CHUNK;
+use crate::sync::{Mutex, MutexGuard};
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+/// What the readers of one operator share beside the records: counters, and who waits for what.
+///
+/// It knows no type of the operator's, so it is also the waker with which the input is polled, and
+/// the handle through which a ledger is read.
+pub(crate) struct Board {
+    name: &'static str,
+    state: Mutex<State>,
+}
+
+pub(crate) struct State {
+    pub(crate) ports: Vec<PortState>,
+    pub(crate) received: u64,
+    pub(crate) failed: u64,
+    pub(crate) tally: Tally,
+    /// The input called its waker since it was last polled.
+    woken: bool,
+    /// Counts turns and takings: as long as it stands still, nothing moves.
+    pub(crate) moves: u64,
+    pub(crate) stalls: u64,
+    pub(crate) watched: bool,
+    /// Which waiter takes over next.
+    turn: usize,
+}
+
+/// One output, as all readers see it.
+pub(crate) struct PortState {
+    pub(crate) spec: OutputSpec,
+    pub(crate) open: bool,
+    pub(crate) discarded_on_purpose: bool,
+    /// What stands in the shared lane and counts against the capacity.
+    pub(crate) load: usize,
+    pub(crate) buffered: u64,
+    pub(crate) routed: u64,
+    pub(crate) delivered: u64,
+    pub(crate) dropped: u64,
+    pub(crate) discarded: u64,
+    waiting: Option<(Waker, Wait)>,
+    pub(crate) fail_on_stall: bool,
+    /// The full output that this reader waited for too long.
+    pub(crate) stalled_by: Option<usize>,
+}
+
+/// What a reader waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Records, from the input or from the reader that drives it.
+    Records,
+    /// Room in the output with this index.
+    Room(usize),
+}
+
+/// Wakers to call once no lock is held.
+#[must_use]
+#[derive(Default)]
+pub(crate) struct Wakers {
+    few: [Option<Waker>; 4],
+    len: usize,
+    many: Vec<Waker>,
+}
+
+impl Wakers {
+    fn push(&mut self, waker: Waker) {
+        match self.few.get_mut(self.len) {
+            Some(place) => *place = Some(waker),
+            None => self.many.push(waker),
+        }
+        self.len += 1;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn wake(self) {
+        self.few.into_iter().flatten().chain(self.many).for_each(Waker::wake);
+    }
+}
+
+impl Board {
+    pub(crate) fn new(name: &'static str, slots: usize, outputs: &[OutputSpec]) -> Arc<Self> {
+        let mut ports: Vec<_> =
+            (0..slots).map(|index| PortState::new(OutputSpec::new(index, ""))).collect();
+        for spec in outputs {
+            ports[spec.index] = PortState { open: true, ..PortState::new(*spec) };
+        }
+        let state = State {
+            ports,
+            received: 0,
+            failed: 0,
+            tally: Tally::default(),
+            woken: false,
+            moves: 0,
+            stalls: 0,
+            watched: false,
+            turn: 0,
+        };
+        Arc::new(Self { name, state: Mutex::new(state) })
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl Wake for Board {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let wakers = {
+            let mut state = self.lock();
+            state.woken = true;
+            state.take_waiting(|_| true)
+        };
+        wakers.wake();
+    }
+}
+
+impl State {
+    /// Called before the input is polled.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.woken = false;
+    }
+
+    /// Lets the reader of output `index` wait; true if it is time to watch for a stall.
+    pub(crate) fn wait(&mut self, index: usize, waker: &Waker, wait: Wait) -> bool {
+        match &mut self.ports[index].waiting {
+            Some((old, why)) if old.will_wake(waker) => *why = wait,
+            waiting => *waiting = Some((waker.clone(), wait)),
+        }
+        let watch = matches!(wait, Wait::Room(_)) && !self.watched;
+        self.watched |= watch;
+        watch
+    }
+
+    #[inline]
+    pub(crate) fn woken(&self) -> bool {
+        self.woken
+    }
+
+    /// How many records the reader of output `own` may take from the input, or which output is in
+    /// the way.
+    ///
+    /// A full turn or nothing: with a nearly full lane, turns of one record each would pay the
+    /// locks and wake-ups of a whole one.
+    #[inline]
+    pub(crate) fn room(&self, own: usize) -> Result<usize, usize> {
+        let mut room = CHUNK;
+        for (index, port) in self.ports.iter().enumerate() {
+            if index == own || !port.blocks() {
+                continue;
+            }
+            let capacity = port.spec.capacity.get();
+            let free = capacity.saturating_sub(port.load);
+            if free == 0 || free < CHUNK.min(capacity / 2) {
+                return Err(index);
+            }
+            room = room.min(free);
+        }
+        Ok(room)
+    }
+
+    /// Takes the wakers of those who wait and for whom `wanted` holds.
+    pub(crate) fn take_waiting(&mut self, wanted: impl Fn(Wait) -> bool) -> Wakers {
+        let mut wakers = Wakers::default();
+        for port in &mut self.ports {
+            if port.waiting.as_ref().is_some_and(|(_, wait)| wanted(*wait)) {
+                wakers.push(port.waiting.take().expect("checked").0);
+            }
+        }
+        wakers
+    }
+
+    /// Takes the wakers of those who wait and have something to read.
+    pub(crate) fn take_served(&mut self) -> Wakers {
+        let mut wakers = Wakers::default();
+        for port in &mut self.ports {
+            if port.load > 0
+                && let Some((waker, _)) = port.waiting.take()
+            {
+                wakers.push(waker);
+            }
+        }
+        wakers
+    }
+
+    /// Adds one who waits for records to `wakers` if it is empty, so that the input goes on when
+    /// the reader that drove it is busy elsewhere. In turns, since the one that is woken may be
+    /// busy elsewhere too.
+    pub(crate) fn add_successor(&mut self, wakers: &mut Wakers) {
+        if !wakers.is_empty() {
+            return;
+        }
+        let count = self.ports.len();
+        for step in 1..=count {
+            let index = (self.turn + step) % count;
+            if matches!(self.ports[index].waiting, Some((_, Wait::Records))) {
+                self.turn = index;
+                wakers.push(self.ports[index].waiting.take().expect("checked").0);
+                return;
+            }
+        }
+    }
+
+    /// The output that somebody waits for, if any.
+    pub(crate) fn blocked_by(&self) -> Option<usize> {
+        self.ports.iter().find_map(|port| match port.waiting {
+            Some((_, Wait::Room(full))) => Some(full),
+            _ => None,
+        })
+    }
+
+    /// Gives up on the readers that wait for room and asked for an error.
+    pub(crate) fn fail_stalled(&mut self) -> Wakers {
+        let mut wakers = Wakers::default();
+        for port in &mut self.ports {
+            if port.fail_on_stall
+                && let Some((_, Wait::Room(full))) = port.waiting
+            {
+                port.stalled_by = Some(full);
+                wakers.push(port.waiting.take().expect("checked").0);
+            }
+        }
+        wakers
+    }
+
+    pub(crate) fn ledger(&self) -> Ledger {
+        let blocked_by = self.blocked_by();
+        Ledger {
+            received: self.received,
+            failed: self.failed,
+            unrouted: self.tally.unrouted,
+            extra: self.tally.extra,
+            fired: self.tally.fired,
+            stalls: self.stalls,
+            outputs: self
+                .ports
+                .iter()
+                .enumerate()
+                .filter(|(_, port)| !port.spec.name.is_empty())
+                .map(|(index, port)| OutputLedger {
+                    name: port.spec.name,
+                    tap: port.spec.tap,
+                    routed: port.routed,
+                    delivered: port.delivered,
+                    buffered: port.buffered,
+                    dropped: port.dropped,
+                    discarded: port.discarded,
+                    blocking: blocked_by == Some(index),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl PortState {
+    const fn new(spec: OutputSpec) -> Self {
+        Self {
+            spec,
+            open: false,
+            discarded_on_purpose: false,
+            load: 0,
+            buffered: 0,
+            routed: 0,
+            delivered: 0,
+            dropped: 0,
+            discarded: 0,
+            waiting: None,
+            fail_on_stall: false,
+            stalled_by: None,
+        }
+    }
+
+    #[inline]
+    fn blocks(&self) -> bool {
+        self.open && matches!(self.spec.overflow, Overflow::Block)
+    }
+
+    pub(crate) fn forget_waiter(&mut self) -> Option<Waker> {
+        self.waiting.take().map(|(waker, _)| waker)
+    }
+}
+
+impl fmt::Debug for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Board").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Reads an operator's [`Ledger`] at any time, also after its streams were taken apart.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Numbers {
+///     #[main]
+///     Small(u32),
+///     Large(u32),
+/// }
+///
+/// let streams = stream::iter([1, 1000, 2])
+///     .split_with(|n: u32| if n < 10 { Numbers::Small(n) } else { Numbers::Large(n) });
+/// let handle = streams.ledger_handle();
+/// let NumbersStreams { small, large } = streams;
+/// large.discard();
+/// block_on(small.for_each(drop))?;
+/// assert_eq!(handle.read()["large"].discarded, 1);
+/// # Ok::<(), StreamError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LedgerHandle(Arc<Board>);
+
+impl LedgerHandle {
+    pub(crate) const fn new(board: Arc<Board>) -> Self {
+        Self(board)
+    }
+
+    /// The ledger at this moment.
+    #[must_use]
+    pub fn read(&self) -> Ledger {
+        self.0.lock().ledger()
+    }
+}

@@ -1,0 +1,554 @@
+use super::{BoxSource, Drive, Fed, Feed, Hub, Intake, Source, Typed};
+use crate::error::StreamError;
+use crate::operator::{Operator, Split, SplitFn};
+use crate::output::{Lane, Splitter};
+use crate::time::{Mark, Timestamp};
+use futures_core::{FusedStream, Stream};
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// A stream of records in which timestamps, watermarks and barriers travel along.
+///
+/// It is a [`futures::Stream`](futures_core::Stream) of the records alone, so it composes with
+/// everything that takes one. The inherent [`for_each`](Self::for_each), [`fold`](Self::fold) and
+/// [`for_each_chunk`](Self::for_each_chunk) take records in batches and are faster than the
+/// methods of the same names on `StreamExt`, which they shadow.
+///
+/// The second parameter says what the stream reads. It is inferred, and [`boxed`](Self::boxed)
+/// makes a plain `DataStream<T>` of any of them, for a struct's field or a function's signature.
+///
+/// # Errors
+///
+/// An error of the input or of a function ends the stream. The inherent methods return it,
+/// [`results`](Self::results) delivers it as an item.
+///
+/// # Panics
+///
+/// As a plain `Stream` of records it has no other way to tell an error from the true end: polling
+/// it panics with the error's text. Use one of the above where the input can fail.
+pub struct DataStream<T, Src = BoxSource<T>>
+where
+    Src: Source<T>,
+{
+    /// `None` once the stream was taken.
+    source: Option<Src>,
+    name: &'static str,
+    local: Local<T>,
+    ended: bool,
+}
+
+/// A chunk in the hands of its reader.
+struct Local<T> {
+    values: VecDeque<T>,
+    /// Timestamps and marks of the whole chunk, its records' memory between chunks.
+    lane: Lane<T>,
+    /// Records of the chunk taken so far, and marks.
+    taken: usize,
+    marked: usize,
+}
+
+impl<T> Local<T> {
+    const fn new() -> Self {
+        Self { values: VecDeque::new(), lane: Lane::new(), taken: 0, marked: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.marked == self.lane.marks.len()
+    }
+
+    /// Empties the chunk for the next one and lends it out as a lane.
+    fn recycle(&mut self) -> &mut Lane<T> {
+        let mut values = mem::take(&mut self.values);
+        values.clear();
+        self.lane.clear();
+        // Both directions only move the memory along.
+        self.lane.values = values.into();
+        self.taken = 0;
+        self.marked = 0;
+        &mut self.lane
+    }
+
+    /// Takes up the chunk that was put into the lane.
+    fn load(&mut self) {
+        self.values = mem::take(&mut self.lane.values).into();
+    }
+}
+
+impl<T, Src: Source<T>> DataStream<T, Src> {
+    /// A stream that reads `source`.
+    #[doc(hidden)]
+    pub const fn new(source: Src, name: &'static str) -> Self {
+        Self { source: Some(source), name, local: Local::new(), ended: false }
+    }
+
+    /// Takes the stream out; what stays behind fails with [`StreamError::Taken`].
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn take(&mut self) -> Self {
+        let source = self.source.take();
+        let local = mem::replace(&mut self.local, Local::new());
+        Self { source, name: self.name, local, ended: self.ended }
+    }
+
+    /// What this stream reads, unless it was taken.
+    pub(super) const fn take_source(&mut self) -> Option<Src> {
+        self.source.take()
+    }
+
+    pub(super) const fn source(&self) -> Option<&Src> {
+        self.source.as_ref()
+    }
+
+    pub(super) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The same stream, with a type that names only what it carries.
+    #[must_use]
+    pub fn boxed(mut self) -> DataStream<T>
+    where
+        T: Send + 'static,
+        Src: Send + 'static,
+    {
+        let name = self.name;
+        DataStream::new(BoxSource::new(self.take()), name)
+    }
+
+    /// Says that the records of this stream are not needed: they are counted as discarded.
+    pub fn discard(mut self) {
+        if let Some(source) = &mut self.source {
+            source.discard();
+        }
+    }
+
+    /// Asks for [`StreamError::Stalled`] where this stream would wait for ever because another
+    /// output is full and nobody reads that one. Without it a warning is logged, and it waits.
+    #[must_use]
+    pub fn fail_on_stall(mut self) -> Self {
+        if let Some(source) = &mut self.source {
+            source.fail_on_stall();
+        }
+        self
+    }
+
+    /// Calls `f` with every record.
+    ///
+    /// # Errors
+    ///
+    /// The error that ended the stream before its true end.
+    pub async fn for_each(mut self, mut f: impl FnMut(T)) -> Result<(), StreamError> {
+        self.local.values.drain(..).for_each(&mut f);
+        poll_fn(move |cx| match &mut self.source {
+            Some(source) => source.poll_each(cx, self.local.recycle(), &mut f),
+            None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
+        })
+        .await
+    }
+
+    /// Folds every record into `accumulator`.
+    ///
+    /// # Errors
+    ///
+    /// The error that ended the stream before its true end.
+    pub async fn fold<A>(
+        self,
+        mut accumulator: A,
+        mut f: impl FnMut(&mut A, T),
+    ) -> Result<A, StreamError> {
+        self.for_each(|value| f(&mut accumulator, value)).await?;
+        Ok(accumulator)
+    }
+
+    /// Calls `f` with the records in batches, as they become ready.
+    ///
+    /// How many there are in a batch depends on how the tasks run; nothing else does.
+    ///
+    /// # Errors
+    ///
+    /// The error that ended the stream before its true end.
+    pub async fn for_each_chunk(
+        mut self,
+        mut f: impl FnMut(std::collections::vec_deque::Drain<'_, T>),
+    ) -> Result<(), StreamError> {
+        while poll_fn(|cx| self.poll_local(cx)).await? {
+            if !self.local.values.is_empty() {
+                f(self.local.values.drain(..));
+            }
+            self.local.marked = self.local.lane.marks.len();
+        }
+        Ok(())
+    }
+
+    /// Every record as `Ok`, and the error that ended the stream, if there was one, as the last
+    /// item.
+    pub const fn results(self) -> Results<T, Src> {
+        Results { stream: self, failed: false }
+    }
+
+    /// Every record with its timestamp, and the marks between them.
+    pub const fn elements(self) -> Elements<T, Src> {
+        Elements { stream: self, failed: false }
+    }
+
+    /// Makes sure that `local` holds a record or a mark; `false` at the end of the stream.
+    #[inline]
+    fn poll_local(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, StreamError>> {
+        if !self.local.is_empty() {
+            return Poll::Ready(Ok(true));
+        }
+        self.refill(cx)
+    }
+
+    #[inline(never)]
+    fn refill(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, StreamError>> {
+        if self.ended {
+            return Poll::Ready(Ok(false));
+        }
+        let Some(source) = &mut self.source else {
+            return Poll::Ready(Err(StreamError::Taken { output: self.name }));
+        };
+        let more = ready!(source.poll_chunk(cx, self.local.recycle()));
+        self.local.load();
+        self.ended = matches!(more, Ok(false));
+        Poll::Ready(more)
+    }
+
+    /// The next record or mark.
+    fn poll_element(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Element<T>, StreamError>>> {
+        match ready!(self.poll_local(cx)) {
+            Ok(true) => {}
+            Ok(false) => return Poll::Ready(None),
+            Err(error) => return Poll::Ready(Some(Err(error))),
+        }
+        let local = &mut self.local;
+        if let Some(mark) = local.next_mark() {
+            return Poll::Ready(Some(Ok(Element::Mark(mark))));
+        }
+        let (value, at) = local.next_record().expect("neither a mark nor the end");
+        Poll::Ready(Some(Ok(Element::Record { value, at: at.known() })))
+    }
+
+    /// Routes each record by `function`, with its timestamp and the watermark in the context.
+    pub fn split_with<S, M, F>(self, function: F) -> S::Streams<Typed<SplitDrive<T, Src, S, F, M>>>
+    where
+        S: Splitter,
+        F: SplitFn<T, S, M>,
+    {
+        self.drive(Split::new(function))
+    }
+
+    /// Drives an operator with this stream.
+    pub fn drive<Op>(self, operator: Op) -> OperatorStreams<DataFeed<T, Src>, Op>
+    where
+        Op: Operator<In = T>,
+    {
+        Hub::open(Drive::new(DataFeed(self), operator))
+    }
+}
+
+/// The streams of the operator `Op`, which `Fd` feeds.
+pub type OperatorStreams<Fd, Op> =
+    <<Op as Operator>::Out as Splitter>::Streams<Typed<Drive<Fd, Op>>>;
+
+/// What drives the streams of [`DataStream::split_with`].
+pub type SplitDrive<T, Src, S, F, M> = Drive<DataFeed<T, Src>, Split<T, S, F, M>>;
+
+impl<T> Local<T> {
+    /// The mark that stands before the next record.
+    #[inline]
+    fn next_mark(&mut self) -> Option<Mark> {
+        let &(at, mark) = self.lane.marks.get(self.marked)?;
+        if at > self.taken {
+            return None;
+        }
+        self.marked += 1;
+        Some(mark)
+    }
+
+    #[inline]
+    fn next_record(&mut self) -> Option<(T, Timestamp)> {
+        let value = self.values.pop_front()?;
+        let at = self.lane.times.get(self.taken).copied().unwrap_or(Timestamp::MIN);
+        self.taken += 1;
+        Some((value, at))
+    }
+}
+
+/// A stream's records and marks are an operator's input.
+#[derive(Debug)]
+pub struct DataFeed<T, Src: Source<T>>(pub(super) DataStream<T, Src>);
+
+impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
+    type Item = T;
+
+    #[inline]
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let stream = &mut self.0;
+        loop {
+            match stream.poll_local(cx) {
+                Poll::Ready(Ok(true)) => {}
+                Poll::Ready(Ok(false)) => return Fed::End,
+                Poll::Ready(Err(error)) => return Fed::Failed(error),
+                Poll::Pending => return Fed::Pending,
+            }
+            let local = &mut stream.local;
+            if local.lane.marks.is_empty() && local.lane.times.is_empty() {
+                while let Some(value) = local.values.pop_front() {
+                    if intake.record(value, Timestamp::MIN).is_break() {
+                        return Fed::More;
+                    }
+                }
+                continue;
+            }
+            loop {
+                let stop = if let Some(mark) = local.next_mark() {
+                    intake.mark(mark).is_break()
+                } else if let Some((value, at)) = local.next_record() {
+                    intake.record(value, at).is_break()
+                } else {
+                    break;
+                };
+                if stop {
+                    return Fed::More;
+                }
+            }
+        }
+    }
+}
+
+/// A stream that was read in part is a source too: what its reader holds comes first.
+impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut Lane<T>,
+    ) -> Poll<Result<bool, StreamError>> {
+        if !self.local.is_empty() {
+            while !self.local.is_empty() {
+                if let Some(mark) = self.local.next_mark() {
+                    into.mark(mark);
+                } else if let Some((value, at)) = self.local.next_record() {
+                    into.push(value, at);
+                }
+            }
+            return Poll::Ready(Ok(true));
+        }
+        match &mut self.source {
+            _ if self.ended => Poll::Ready(Ok(false)),
+            Some(source) => {
+                let more = ready!(source.poll_chunk(cx, into));
+                self.ended = matches!(more, Ok(false));
+                Poll::Ready(more)
+            }
+            None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
+        }
+    }
+
+    fn unread(&mut self, records: usize) {
+        if let Some(source) = &mut self.source {
+            source.unread(records);
+        }
+    }
+
+    fn discard(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.discard();
+        }
+    }
+
+    fn fail_on_stall(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.fail_on_stall();
+        }
+    }
+}
+
+// Neither the source nor the records are ever pinned.
+impl<T, Src: Source<T>> Unpin for DataStream<T, Src> {}
+
+impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
+    type Item = T;
+
+    #[inline]
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(value) = this.local.values.pop_front() {
+                this.local.taken += 1;
+                return Poll::Ready(Some(value));
+            }
+            // A plain reader does not see the marks.
+            this.local.marked = this.local.lane.marks.len();
+            match ready!(this.refill(cx)) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Ready(None),
+                Err(error) => raise(&error),
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let known = self.local.values.len();
+        (known, self.ended.then_some(known))
+    }
+}
+
+impl<T, Src: Source<T>> FusedStream for DataStream<T, Src> {
+    fn is_terminated(&self) -> bool {
+        self.ended && self.local.values.is_empty()
+    }
+}
+
+#[cold]
+fn raise(error: &StreamError) -> ! {
+    panic!("{error}")
+}
+
+impl<T, Src: Source<T>> Drop for DataStream<T, Src> {
+    fn drop(&mut self) {
+        let records = self.local.values.len();
+        if records > 0
+            && let Some(source) = &mut self.source
+        {
+            source.unread(records);
+        }
+    }
+}
+
+impl<T, Src: Source<T>> fmt::Debug for DataStream<T, Src> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataStream").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A record with its timestamp, or a mark.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, stream};
+/// use side_output::prelude::*;
+/// use side_output::{Element, Mark};
+///
+/// let numbers = DataStream::from_elements(stream::iter([
+///     Element::record('a', Timestamp::from_millis(7)),
+///     Element::watermark(Timestamp::from_millis(9)),
+/// ]));
+/// let elements: Vec<_> = block_on(numbers.elements().map(Result::unwrap).collect());
+/// assert_eq!(elements[1], Element::Mark(Mark::Watermark(Timestamp::from_millis(9))));
+/// // The end of the input is the end of time.
+/// assert_eq!(elements[2], Element::watermark(Timestamp::MAX));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element<T> {
+    /// A record.
+    Record {
+        /// The record.
+        value: T,
+        /// Its timestamp, if it has one.
+        at: Option<Timestamp>,
+    },
+    /// A mark.
+    Mark(Mark),
+}
+
+impl<T> Element<T> {
+    /// A record with a timestamp.
+    pub const fn record(value: T, at: Timestamp) -> Self {
+        Self::Record { value, at: Some(at) }
+    }
+
+    /// A watermark.
+    #[must_use]
+    pub const fn watermark(at: Timestamp) -> Self {
+        Self::Mark(Mark::Watermark(at))
+    }
+}
+
+/// Stream for the [`results`](DataStream::results) method.
+#[must_use = "streams do nothing unless polled"]
+#[derive(Debug)]
+pub struct Results<T, Src: Source<T>> {
+    stream: DataStream<T, Src>,
+    failed: bool,
+}
+
+impl<T, Src: Source<T>> Stream for Results<T, Src> {
+    type Item = Result<T, StreamError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(value) = this.stream.local.values.pop_front() {
+                this.stream.local.taken += 1;
+                return Poll::Ready(Some(Ok(value)));
+            }
+            if this.failed {
+                return Poll::Ready(None);
+            }
+            this.stream.local.marked = this.stream.local.lane.marks.len();
+            match ready!(this.stream.refill(cx)) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Ready(None),
+                Err(error) => {
+                    this.failed = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+    }
+}
+
+/// Stream for the [`elements`](DataStream::elements) method.
+#[must_use = "streams do nothing unless polled"]
+#[derive(Debug)]
+pub struct Elements<T, Src: Source<T>> {
+    stream: DataStream<T, Src>,
+    failed: bool,
+}
+
+impl<T, Src: Source<T>> Stream for Elements<T, Src> {
+    type Item = Result<Element<T>, StreamError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.failed {
+            return Poll::Ready(None);
+        }
+        let element = ready!(this.stream.poll_element(cx));
+        this.failed = matches!(element, Some(Err(_)));
+        Poll::Ready(element)
+    }
+}
+
+/// Feeds the elements of a stream: records with timestamps, and marks, as they come.
+#[derive(Debug)]
+pub struct ElementFeed<St>(pub(super) St);
+
+impl<T, St: Stream<Item = Element<T>> + Unpin> Feed for ElementFeed<St> {
+    type Item = T;
+
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        loop {
+            let stop = match Pin::new(&mut self.0).poll_next(cx) {
+                Poll::Ready(Some(Element::Record { value, at })) => {
+                    intake.record(value, at.unwrap_or(Timestamp::MIN))
+                }
+                Poll::Ready(Some(Element::Mark(mark))) => intake.mark(mark),
+                Poll::Ready(None) => return Fed::End,
+                Poll::Pending => return Fed::Pending,
+            };
+            if stop.is_break() {
+                return Fed::More;
+            }
+        }
+    }
+}

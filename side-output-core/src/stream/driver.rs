@@ -1,0 +1,232 @@
+use crate::error::StreamError;
+use crate::operator::{Operator, Progress};
+use crate::output::{Collect, Splitter};
+use crate::time::{Mark, Timestamp};
+use futures_core::Stream;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Where the records and marks of a [`Feed`] go.
+pub trait Intake<T> {
+    /// Takes a record; after a `Break` the feed must stop for this time.
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()>;
+
+    /// Takes a mark; after a `Break` the feed must stop for this time.
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()>;
+}
+
+/// How a feed stopped.
+#[derive(Debug)]
+#[must_use]
+pub enum Fed {
+    /// The intake asked to stop; there may be more.
+    More,
+    /// Nothing is ready; the waker is registered.
+    Pending,
+    /// The true end of the input. It is not polled again.
+    End,
+    /// The input failed. It is not polled again.
+    Failed(StreamError),
+}
+
+/// The input of an operator.
+pub trait Feed {
+    /// What it delivers.
+    type Item;
+
+    /// Hands what is ready to `intake` until that asks to stop.
+    fn feed<K: Intake<Self::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed;
+}
+
+/// An operator together with its input.
+pub trait Driver<S: Splitter> {
+    /// Takes what is ready from the input until about `room` routes were emitted to `out`.
+    fn drive<C: Collect<S>>(&mut self, cx: &mut Context<'_>, room: usize, out: &mut C) -> Fed;
+
+    /// Records taken from the input so far.
+    fn received(&self) -> u64;
+
+    /// Records of those for which the operator returned an error or panicked.
+    fn failed(&self) -> u64;
+}
+
+/// An operator and its feed.
+pub struct Drive<Fd, Op> {
+    feed: Fd,
+    op: Op,
+    received: u64,
+    /// Records with which the operator is through: one less after a panic.
+    settled: u64,
+    /// A mark the operator is not done with.
+    due: Option<Mark>,
+    /// The operator has seen the last watermark.
+    closed: bool,
+    ended: bool,
+}
+
+impl<Fd, Op> Drive<Fd, Op> {
+    /// Lets `feed` drive `op`.
+    pub const fn new(feed: Fd, op: Op) -> Self {
+        Self { feed, op, received: 0, settled: 0, due: None, closed: false, ended: false }
+    }
+}
+
+impl<Fd, Op> Driver<Op::Out> for Drive<Fd, Op>
+where
+    Fd: Feed<Item = Op::In>,
+    Op: Operator,
+{
+    #[inline]
+    fn drive<C: Collect<Op::Out>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut C,
+    ) -> Fed {
+        let Self { feed, op, received, settled, due, closed, ended } = self;
+        let mut stage = Stage { op, out, received, settled, due, closed, room, error: None };
+        if let Some(mark) = stage.due.take()
+            && stage.mark(mark).is_break()
+        {
+            return stage.finish(Fed::More);
+        }
+        if !*ended {
+            match feed.feed(cx, &mut stage) {
+                Fed::End => *ended = true,
+                fed => return stage.finish(fed),
+            }
+            // The end of the input is the end of time: what waits for a watermark comes now.
+            if !*stage.closed {
+                _ = stage.mark(Mark::Watermark(Timestamp::MAX));
+            }
+        }
+        let fed = if stage.due.is_some() { Fed::More } else { Fed::End };
+        stage.finish(fed)
+    }
+
+    fn received(&self) -> u64 {
+        self.received
+    }
+
+    fn failed(&self) -> u64 {
+        self.received - self.settled
+    }
+}
+
+impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drive")
+            .field("op", &self.op)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One turn of an operator: counts what goes in and how much room is left.
+struct Stage<'a, Op, C> {
+    op: &'a mut Op,
+    out: &'a mut C,
+    due: &'a mut Option<Mark>,
+    closed: &'a mut bool,
+    received: &'a mut u64,
+    settled: &'a mut u64,
+    room: usize,
+    error: Option<StreamError>,
+}
+
+impl<Op, C> Stage<'_, Op, C> {
+    fn finish(self, fed: Fed) -> Fed {
+        self.error.map_or(fed, Fed::Failed)
+    }
+
+    #[cold]
+    fn fail(&mut self, error: StreamError) -> ControlFlow<()> {
+        self.error = Some(error);
+        ControlFlow::Break(())
+    }
+}
+
+impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
+    #[inline]
+    fn record(&mut self, value: Op::In, at: Timestamp) -> ControlFlow<()> {
+        *self.received += 1;
+        match self.op.on_record(value, at, self.out) {
+            Ok(routes) => {
+                *self.settled += 1;
+                // A record without a route costs time as well: it uses up the turn.
+                self.room = self.room.saturating_sub(routes.max(1));
+                if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        match self.op.on_mark(mark, self.room, self.out) {
+            Ok(Progress::Done) => {
+                *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
+                // Marks take room in every lane.
+                self.room = self.room.saturating_sub(1);
+                if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+            Ok(Progress::More) => {
+                *self.due = Some(mark);
+                ControlFlow::Break(())
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+}
+
+/// Feeds the items of any stream, without timestamps or marks.
+#[derive(Debug)]
+pub struct StreamFeed<St>(pub St);
+
+impl<St: Stream + Unpin> Feed for StreamFeed<St> {
+    type Item = St::Item;
+
+    #[inline]
+    fn feed<K: Intake<St::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        loop {
+            match Pin::new(&mut self.0).poll_next(cx) {
+                Poll::Ready(Some(value)) => {
+                    if intake.record(value, Timestamp::MIN).is_break() {
+                        return Fed::More;
+                    }
+                }
+                Poll::Ready(None) => return Fed::End,
+                Poll::Pending => return Fed::Pending,
+            }
+        }
+    }
+}
+
+/// Feeds the values of a stream of results; its first error is the stream's error.
+#[derive(Debug)]
+pub struct TryStreamFeed<St>(pub St);
+
+impl<St, T, E> Feed for TryStreamFeed<St>
+where
+    St: Stream<Item = Result<T, E>> + Unpin,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Item = T;
+
+    #[inline]
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        loop {
+            match Pin::new(&mut self.0).poll_next(cx) {
+                Poll::Ready(Some(Ok(value))) => {
+                    if intake.record(value, Timestamp::MIN).is_break() {
+                        return Fed::More;
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => return Fed::Failed(StreamError::failed(error)),
+                Poll::Ready(None) => return Fed::End,
+                Poll::Pending => return Fed::Pending,
+            }
+        }
+    }
+}

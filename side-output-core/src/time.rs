@@ -1,0 +1,9 @@
+//! Event time: instants and the marks that travel between records.
+//!
+//! Everything here is a value or a pure function; nothing reads a clock.
+
+mod mark;
+mod timestamp;
+
+pub use self::mark::Mark;
+pub use self::timestamp::Timestamp;

@@ -1,0 +1,1 @@
+//! The `#[splitter]` attribute of `side-output`.
