@@ -9,6 +9,8 @@ pub mod stream;
 pub mod time;
 
 mod sync;
+#[cfg(test)]
+mod test_support;
 
 pub use self::error::StreamError;
 pub use self::time::{Mark, Timestamp};

@@ -6,8 +6,12 @@ mod board;
 mod data_stream;
 mod driver;
 mod feed_source;
+mod filter_map;
+mod forward;
 mod hub;
 mod keyed;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod port;
 mod source;
 mod split;
@@ -20,6 +24,7 @@ pub use self::data_stream::{
 };
 pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFeed};
 pub use self::feed_source::FeedSource;
+pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
 pub use self::keyed::KeyedStream;
 pub use self::port::Port;

@@ -62,12 +62,12 @@ impl LaneVisitor for ClearAll {
 }
 
 impl<S: Splitter> Collect<S> for Staged<S> {
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, route: S, at: Timestamp) {
         self.lanes.push(route, at);
     }
 
-    #[inline]
+    #[inline(always)]
     fn mark(&mut self, mark: Mark) {
         self.lanes.visit(&mut MarkAll(mark));
     }

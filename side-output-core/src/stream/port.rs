@@ -259,11 +259,13 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
             local.clear();
             let polled = self.poll_turns(cx, local, TURNS, |seat, room, _| {
                 let Seat { driver, staged, waker } = seat;
-                let mut direct = Direct::<_, _, I> { staged, f, own: 0, in_reader: false };
+                let mut handed = Handed { own: 0, in_reader: false };
                 let result = catch_unwind(AssertUnwindSafe(|| {
+                    let handing = Handing { now: handed, total: &mut handed };
+                    let mut direct = Direct::<_, _, I> { staged, f, handing };
                     driver.drive(&mut Context::from_waker(waker), room, &mut direct)
                 }));
-                let Direct { own, in_reader, .. } = direct;
+                let Handed { own, in_reader } = handed;
                 // The marks of this output: the end of the line for them.
                 S::lane(&mut staged.lanes).clear();
                 match result {
@@ -301,29 +303,49 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
     }
 }
 
+/// What reached a reader's function directly.
+#[derive(Clone, Copy)]
+struct Handed {
+    own: u64,
+    /// The function is running, or panicked.
+    in_reader: bool,
+}
+
+/// Counts in registers during a turn, and writes back also when it panics.
+struct Handing<'a> {
+    now: Handed,
+    total: &'a mut Handed,
+}
+
+impl Drop for Handing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.total = self.now;
+    }
+}
+
 /// Hands the records of output `I` to a reader's function and stages the others.
 struct Direct<'a, S: Splitter, F, const I: usize> {
     staged: &'a mut Staged<S>,
     f: &'a mut F,
-    own: u64,
-    in_reader: bool,
+    handing: Handing<'a>,
 }
 
 impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct<'_, S, F, I> {
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, route: S, at: Timestamp) {
         match route.take() {
             Ok(payload) => {
-                self.own += 1;
-                self.in_reader = true;
+                self.handing.now.own += 1;
+                self.handing.now.in_reader = true;
                 (self.f)(payload);
-                self.in_reader = false;
+                self.handing.now.in_reader = false;
             }
             Err(route) => self.staged.emit(route, at),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn mark(&mut self, mark: Mark) {
         self.staged.mark(mark);
     }
