@@ -16,6 +16,7 @@ mod port;
 mod source;
 mod split;
 mod stall;
+mod turn;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
@@ -30,3 +31,4 @@ pub use self::keyed::KeyedStream;
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
+pub use self::turn::HubDriver;

@@ -1,4 +1,6 @@
-use super::{BoxSource, Drive, Driver, Fed, Feed, Hub, Intake, LedgerHandle, Port, Source, Typed};
+use super::{
+    BoxSource, Drive, Driver, Fed, Feed, Hub, HubDriver, Intake, LedgerHandle, Port, Source, Typed,
+};
 use crate::error::StreamError;
 use crate::operator::{Operator, Split, SplitFn};
 use crate::output::{Lane, OutputAt, Splitter};
@@ -8,6 +10,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// A stream of records in which timestamps, watermarks and barriers travel along.
@@ -290,6 +293,24 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S
         self.local.unload(&mut unread);
         port.take_back(unread);
         Ok(port)
+    }
+
+    /// A future that drives the operator without reading, until the buffers are full.
+    ///
+    /// Readers drive as well; spawn this where the input must go on while all of them are busy.
+    ///
+    /// # Errors
+    ///
+    /// The error that ended the stream before its true end; readers get it too.
+    ///
+    /// # Panics
+    ///
+    /// If the stream was taken.
+    pub fn driver(&self) -> HubDriver<S, D> {
+        match &self.source {
+            Some(port) => HubDriver::new(Arc::clone(port.hub())),
+            None => raise(&StreamError::Taken { output: self.name }),
+        }
     }
 
     pub(super) fn boxed_port(self) -> DataStream<S::Payload>
