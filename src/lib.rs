@@ -9,6 +9,8 @@ pub use side_output_core::error::StreamError;
 pub use side_output_core::output::{
     Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag, UnknownTag,
 };
-pub use side_output_core::stream::wiring::{discard, each};
+pub use side_output_core::stream::wiring::{
+    Discarded, discard, discard_noting, each, overflow_into,
+};
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
 pub use side_output_core::time::{Mark, Timestamp};
