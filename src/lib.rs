@@ -12,3 +12,4 @@ pub use side_output_core::output::{
 pub use side_output_core::stream::wiring::{discard, each};
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
 pub use side_output_core::time::{Mark, Timestamp};
+pub use side_output_macros::splitter;

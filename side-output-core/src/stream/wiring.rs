@@ -6,6 +6,7 @@
 mod destination;
 mod run;
 mod sink;
+mod slot;
 mod through;
 
 pub use self::destination::{
@@ -14,6 +15,7 @@ pub use self::destination::{
 };
 pub use self::run::Run;
 pub use self::sink::{IntoSink, ToSink};
+pub use self::slot::{Absent, NotWired, Slot};
 pub use self::through::{IntoThrough, Outcome, Through};
 
 use super::{DataStream, Hub, LedgerHandle, Port};
