@@ -14,3 +14,4 @@ pub use side_output_core::stream::wiring::{
 };
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
 pub use side_output_core::time::{Mark, Timestamp};
+pub use side_output_macros::splitter;

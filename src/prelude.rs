@@ -2,4 +2,5 @@
 
 pub use crate::{
     Context, DataStream, Ledger, Routes, SplitExt, Splitter, StreamError, Timestamp, discard, each,
+    splitter,
 };

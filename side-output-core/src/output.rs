@@ -14,7 +14,9 @@ pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};
 pub use self::spec::{OutputSpec, Overflow};
-pub use self::tag::{Tag, TagOf, TapTagOf, UnknownTag};
+#[cfg(feature = "serde")]
+pub use self::tag::deserialize_tag;
+pub use self::tag::{PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
 
 use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};
 use std::sync::Arc;

@@ -7,6 +7,7 @@ mod destination;
 mod overflow;
 mod run;
 mod sink;
+mod slot;
 mod through;
 
 pub use self::destination::{
@@ -19,6 +20,7 @@ pub use self::overflow::{
 };
 pub use self::run::Run;
 pub use self::sink::{IntoSink, ToSink};
+pub use self::slot::{Absent, NotWired, Slot};
 pub use self::through::{IntoThrough, Outcome, Through};
 
 use super::{DataStream, Hub, LedgerHandle, Port};
