@@ -12,6 +12,7 @@ mod port;
 mod source;
 mod split;
 mod stall;
+mod union;
 
 pub use self::board::LedgerHandle;
 pub use self::data_stream::{
@@ -24,3 +25,4 @@ pub use self::keyed::KeyedStream;
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
+pub use self::union::UnionSource;
