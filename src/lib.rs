@@ -13,5 +13,6 @@ pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into,
 };
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
-pub use side_output_core::time::{Mark, Timestamp};
+pub use side_output_core::time::{Alignment, Mark, Marks, Timestamp};
+pub use side_output_core::{operator, output, stream};
 pub use side_output_macros::splitter;

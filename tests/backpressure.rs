@@ -90,8 +90,14 @@ fn flow_01_a_dropping_policy_never_makes_main_wait() {
     assert_eq!((ledger["oldest"].dropped, ledger["oldest"].buffered), (984, 16));
     assert_eq!((ledger["newest"].dropped, ledger["newest"].buffered), (984, 16));
     assert_balanced(&ledger);
-    assert_eq!(block_on(oldest.collect::<Vec<_>>()), (984..1000).map(|n| n * 3 + 1).collect::<Vec<_>>());
-    assert_eq!(block_on(newest.collect::<Vec<_>>()), (0..16).map(|n| n * 3 + 2).collect::<Vec<_>>());
+    assert_eq!(
+        block_on(oldest.collect::<Vec<_>>()),
+        (984..1000).map(|n| n * 3 + 1).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        block_on(newest.collect::<Vec<_>>()),
+        (0..16).map(|n| n * 3 + 2).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -123,10 +129,7 @@ fn flow_02_readers_in_sequence_get_a_report_that_names_the_full_output() {
     let SmallStreams { even, odd } = streams;
     let error = block_on(even.fail_on_stall().for_each(drop)).unwrap_err();
     assert!(matches!(error, StreamError::Stalled { output: "odd" }), "{error}");
-    assert_eq!(
-        error.to_string(),
-        "output `odd` is full and nobody reads it; read or discard it"
-    );
+    assert_eq!(error.to_string(), "output `odd` is full and nobody reads it; read or discard it");
     assert_eq!(handle.read().stalls, 1);
     assert_balanced(&handle.read());
     drop(odd);
@@ -297,8 +300,7 @@ fn flow_07_a_dead_sink_holds_up_nobody_where_its_overflow_goes_elsewhere() {
     assert!((9_990..10_000).contains(&db_overflow), "{db_overflow}");
 
     // With the policy `block` both stop, and the ledger says which output is in the way.
-    let wiring =
-        stream::iter(0..20_000).split_with(route).wire().db(dead()).file(discard());
+    let wiring = stream::iter(0..20_000).split_with(route).wire().db(dead()).file(discard());
     let handle = wiring.ledger_handle();
     let mut run = Box::pin(wiring.run());
     assert!(run.poll_unpin(&mut TaskContext::from_waker(&noop_waker())).is_pending());
@@ -485,13 +487,15 @@ fn flow_16_a_panic_is_an_error_at_every_reader() {
         assert_eq!(error.to_string(), "the split function panicked: record 5");
         records
     };
-    let (a, b, c) = block_on(async { futures::join!(read(a.boxed()), read(b.boxed()), read(c.boxed())) });
+    let (a, b, c) =
+        block_on(async { futures::join!(read(a.boxed()), read(b.boxed()), read(c.boxed())) });
     assert_eq!((a, b, c), (vec![3], vec![1, 4], vec![2]));
     let ledger = handle.read();
     assert_eq!((ledger.received, ledger.failed), (5, 1));
     assert_balanced(&ledger);
 
-    let wiring = stream::iter(1..=10).split_with(route).wire().a(discard()).b(discard()).c(discard());
+    let wiring =
+        stream::iter(1..=10).split_with(route).wire().a(discard()).b(discard()).c(discard());
     let handle = wiring.ledger_handle();
     let error = block_on(wiring.run()).unwrap_err();
     assert_eq!(error.to_string(), "the split function panicked: record 5");
@@ -501,22 +505,17 @@ fn flow_16_a_panic_is_an_error_at_every_reader() {
     let ThreeStreams { a, b, c } = stream::iter(1..=10).split_with(route);
     b.discard();
     c.discard();
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(a.count())))
-        .unwrap_err();
-    assert_eq!(
-        panic.downcast_ref::<String>().unwrap(),
-        "the split function panicked: record 5"
-    );
+    let panic =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(a.count()))).unwrap_err();
+    assert_eq!(panic.downcast_ref::<String>().unwrap(), "the split function panicked: record 5");
 }
 
 #[test]
 fn flow_16_an_error_of_the_input_is_an_error_at_every_reader() {
     let input = DataStream::from_try_stream(stream::iter([Ok(1), Ok(2), Err("torn"), Ok(3)]));
     let SmallStreams { even, odd } = input.split_with(by_parity);
-    let (even, odd) = block_on(join(
-        even.results().collect::<Vec<_>>(),
-        odd.results().collect::<Vec<_>>(),
-    ));
+    let (even, odd) =
+        block_on(join(even.results().collect::<Vec<_>>(), odd.results().collect::<Vec<_>>()));
     assert_eq!((even.len(), odd.len()), (2, 2));
     assert!(even[0].is_ok() && odd[0].is_ok());
     for last in [&even[1], &odd[1]] {
@@ -529,9 +528,8 @@ fn flow_16_a_reader_that_panics_takes_nobody_with_it() {
     let streams = stream::iter(0..100).split_with(by_parity);
     let handle = streams.ledger_handle();
     let SmallStreams { even, odd } = streams;
-    let reader = std::thread::spawn(move || {
-        block_on(even.for_each(|n| assert!(n < 10, "reader of even")))
-    });
+    let reader =
+        std::thread::spawn(move || block_on(even.for_each(|n| assert!(n < 10, "reader of even"))));
     let odd = block_on(odd.collect::<Vec<_>>());
     assert_eq!(odd.len(), 50);
     assert!(reader.join().is_err());
@@ -568,9 +566,8 @@ fn flow_17_works_with_borrows_inside_a_spawned_task_and_without_send() {
         Shared(Rc<u64>),
         Rest(u64),
     }
-    let LocalStreams { shared, rest } = stream::iter(0..4).split_with(|n: u64| {
-        if n < 2 { Local::Shared(Rc::new(n)) } else { Local::Rest(n) }
-    });
+    let LocalStreams { shared, rest } = stream::iter(0..4)
+        .split_with(|n: u64| if n < 2 { Local::Shared(Rc::new(n)) } else { Local::Rest(n) });
     let (shared, rest) = read2(shared, rest);
     assert_eq!((*shared[1], rest), (1, vec![2, 3]));
 }

@@ -175,12 +175,11 @@ fn split_07_exclusive_and_every_match_are_both_there() {
         B(i32),
         Unmatched(i32),
     }
-    let FirstStreams { a, b, unmatched } =
-        stream::iter([5, 20, -1]).split_with(|x: i32| match x {
-            x if x > 0 => First::A(x),
-            x if x > 10 => First::B(x),
-            x => First::Unmatched(x),
-        });
+    let FirstStreams { a, b, unmatched } = stream::iter([5, 20, -1]).split_with(|x: i32| match x {
+        x if x > 0 => First::A(x),
+        x if x > 10 => First::B(x),
+        x => First::Unmatched(x),
+    });
     assert_eq!(read3(a, b, unmatched), (vec![5, 20], vec![], vec![-1]));
 
     let CopiesStreams { a, b, unmatched } =
@@ -305,13 +304,12 @@ fn split_10_the_remainder_is_explicit_and_the_first_match_wins() {
 #[test]
 fn split_11_each_record_leaves_exactly_once() {
     let mut rng = Rng(11);
-    let ThirdsStreams { zero, one, two } = stream::iter(1..=1000).split_with(move |n: u32| {
-        match rng.below(3) {
+    let ThirdsStreams { zero, one, two } =
+        stream::iter(1..=1000).split_with(move |n: u32| match rng.below(3) {
             0 => Thirds::Zero(n),
             1 => Thirds::One(n),
             _ => Thirds::Two(n),
-        }
-    });
+        });
     let (zero, one, two) = read3(zero, one, two);
     let mut all = [zero, one, two].concat();
     all.sort_unstable();
@@ -356,7 +354,9 @@ enum Dedup {
 fn dedup(stream: impl futures::Stream<Item = u32> + Send + 'static) -> DedupStreams {
     let mut seen = std::collections::HashSet::new();
     stream
-        .split_with(move |n: u32| if seen.insert(n) { Dedup::Unique(n) } else { Dedup::Duplicates(n) })
+        .split_with(
+            move |n: u32| if seen.insert(n) { Dedup::Unique(n) } else { Dedup::Duplicates(n) },
+        )
         .boxed()
 }
 

@@ -6,6 +6,7 @@ mod context;
 mod lane;
 mod ledger;
 mod routes;
+mod single;
 mod spec;
 mod tag;
 
@@ -13,6 +14,7 @@ pub use self::context::Context;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};
+pub use self::single::{Single, SingleLanes};
 pub use self::spec::{OutputSpec, Overflow};
 #[cfg(feature = "serde")]
 pub use self::tag::deserialize_tag;

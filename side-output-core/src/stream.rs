@@ -17,6 +17,7 @@ mod source;
 mod split;
 mod stall;
 mod turn;
+mod union;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
@@ -32,3 +33,4 @@ pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
 pub use self::turn::HubDriver;
+pub use self::union::UnionSource;
