@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Reads two outputs together.
-pub fn read2<A, B>(a: impl Stream<Item = A>, b: impl Stream<Item = B>) -> (Vec<A>, Vec<B>) {
+pub(crate) fn read2<A, B>(a: impl Stream<Item = A>, b: impl Stream<Item = B>) -> (Vec<A>, Vec<B>) {
     block_on(join(a.collect(), b.collect()))
 }
 
 /// Reads three outputs together.
-pub fn read3<A, B, C>(
+pub(crate) fn read3<A, B, C>(
     a: impl Stream<Item = A>,
     b: impl Stream<Item = B>,
     c: impl Stream<Item = C>,
@@ -24,15 +24,15 @@ pub fn read3<A, B, C>(
 
 /// Asserts that every record is accounted for.
 #[track_caller]
-pub fn assert_balanced(ledger: &Ledger) {
+pub(crate) fn assert_balanced(ledger: &Ledger) {
     assert!(ledger.is_balanced(), "{ledger:#?}");
 }
 
 /// A small deterministic generator for schedules.
-pub struct Rng(pub u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -40,14 +40,14 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 }
 
 /// Log events by level, and the text of those from warnings up.
 #[derive(Clone, Default)]
-pub struct Log(Arc<LogState>);
+pub(crate) struct Log(Arc<LogState>);
 
 #[derive(Default)]
 struct LogState {
@@ -57,17 +57,17 @@ struct LogState {
 
 impl Log {
     /// Runs `f` with the log switched on for this thread.
-    pub fn capture<R>(f: impl FnOnce() -> R) -> (R, Self) {
+    pub(crate) fn capture<R>(f: impl FnOnce() -> R) -> (R, Self) {
         let log = Self::default();
         let result = tracing::subscriber::with_default(log.clone(), f);
         (result, log)
     }
 
-    pub fn above_debug(&self) -> u64 {
+    pub(crate) fn above_debug(&self) -> u64 {
         self.0.above_debug.load(Ordering::SeqCst)
     }
 
-    pub fn texts(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         self.0.texts.lock().unwrap().clone()
     }
 }
