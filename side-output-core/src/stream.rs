@@ -16,6 +16,8 @@ mod port;
 mod source;
 mod split;
 mod stall;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod turn;
 mod union;
 pub mod wiring;
