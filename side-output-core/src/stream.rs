@@ -12,7 +12,9 @@ mod port;
 mod source;
 mod split;
 mod stall;
+mod timestamps;
 mod union;
+mod window;
 
 pub use self::board::LedgerHandle;
 pub use self::data_stream::{
@@ -25,4 +27,6 @@ pub use self::keyed::KeyedStream;
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
+pub use self::timestamps::{IdleFeed, Idleness, TimestampStreams};
 pub use self::union::UnionSource;
+pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};

@@ -1,7 +1,7 @@
 use super::board::Wait;
 use super::hub::{Hub, Seat, Staged};
 use super::source::TURNS;
-use super::{Driver, Fed, Source, stall};
+use super::{DataStream, Driver, Fed, LedgerHandle, Source, stall};
 use crate::error::StreamError;
 use crate::output::{Collect, Lane, OutputAt, Splitter, Tally};
 use crate::time::{Mark, Timestamp};
@@ -216,6 +216,19 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
             }
             return if rest { Poll::Ready(Ok(true)) } else { Poll::Pending };
         }
+    }
+}
+
+impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S, D, I>> {
+    /// Reads the ledger of the operator behind this stream, at any time.
+    ///
+    /// # Panics
+    ///
+    /// If the stream was taken before.
+    #[must_use]
+    pub fn ledger_handle(&self) -> LedgerHandle {
+        let port = self.source().expect("a stream that was not taken");
+        LedgerHandle::new(Arc::clone(&port.hub.board))
     }
 }
 
