@@ -122,12 +122,6 @@ pub fn parse(operator: &Map<String, Value>, outputs: Vec<String>) -> Result<Box<
     fields.entry("allowed_lateness_ms").or_insert(json!(0));
     let mut description: Description = model::operator(&fields)?;
     description.outputs = outputs;
-    if matches!(description.function, Function::ReduceSum | Function::Sum { .. })
-        && description.is_plain()
-        && description.evictor.is_some()
-    {
-        return Err("an evictor needs all records".into());
-    }
     Ok(Box::new(description))
 }
 
@@ -194,9 +188,15 @@ impl Description {
         Duration::from_millis(self.allowed_lateness_ms.as_millis().unsigned_abs())
     }
 
-    /// Whether the function has neither state nor outputs of its own nor a look at the watermark.
+    /// Whether the function has neither state nor outputs of its own nor a look at the watermark,
+    /// and needs no more than what `aggregate`, `reduce` or `apply` give.
     fn is_plain(&self) -> bool {
+        let late_only = |name: &String| self.late_tag.as_ref() == Some(name);
+        if !self.outputs.iter().skip(1).all(late_only) {
+            return false;
+        }
         match &self.function {
+            Function::ReduceSum | Function::Sum { .. } if self.evictor.is_some() => false,
             Function::ReduceSum => true,
             Function::Collect { with_watermark, count_firings, side, .. }
             | Function::Sum { with_watermark, count_firings, side, .. }
@@ -343,6 +343,11 @@ impl WindowProcess for Process {
         cx: &mut WindowContext<'_, Self>,
     ) -> Vec<Fan> {
         let window = cx.window();
+        if matches!(self.function, Function::ReduceSum) {
+            let mut sum = records[0].clone();
+            records[1..].iter().for_each(|record| add_v(&mut sum, record.clone()));
+            return vec![Fan { output: 0, record: sum }];
+        }
         let mut result = (self.begin)(key, window);
         let n = self.function.value(records, &mut result);
         let (Function::Collect { with_watermark, count_firings, side, .. }
@@ -490,9 +495,6 @@ impl Build for BuildStreams {
             }
         };
         let mut streams = vec![results];
-        for name in description.outputs.iter().skip(1) {
-            assert_eq!(Some(name), description.late_tag.as_ref(), "an output of no function");
-        }
         streams.extend(late.map(|late| map(late, |late| late.value)));
         streams
     }
