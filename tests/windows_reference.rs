@@ -89,8 +89,10 @@ where
     let end = Mark::Watermark(Timestamp::MAX);
     while operator.on_mark(end, room, &mut out).unwrap() == Progress::More {}
     assert_eq!(operator.windows_kept(), 0);
-    let Tally { unrouted, extra, .. } = out.tally;
+    let Tally { unrouted, extra, fired, .. } = out.tally;
     assert_eq!(received + extra, routes + unrouted);
+    let marks = out.events.iter().filter(|event| matches!(event, Event::Watermark(_))).count();
+    assert_eq!(routes + fired, (out.events.len() - marks) as u64);
     out.events
 }
 

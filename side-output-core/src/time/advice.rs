@@ -1,6 +1,6 @@
 use super::Timestamp;
 use super::timestamp::saturating_millis;
-use crate::window::{Assigner, Tumbling};
+use crate::window::{Assigner as _, Tumbling};
 use std::fmt;
 use std::time::Duration;
 

@@ -83,8 +83,9 @@ pub trait Trigger<T> {
         Verdict::Continue
     }
 
-    /// The window has swallowed another one, whose state is `other`; only windows that merge do.
-    /// The timers of both are gone: register what the merged window needs.
+    /// The window has swallowed another one, whose state is `other`, or has grown, and `other` is
+    /// the default; only windows that merge do either. The timers of both are gone: register what
+    /// the merged window needs.
     fn on_merge(
         &mut self,
         state: &mut Self::State,
@@ -262,11 +263,11 @@ impl ContinuousEventTime {
         Self { interval: super::assigner::length(interval, "interval") }
     }
 
-    fn next(self, at: Timestamp, cx: &mut TriggerContext<'_>) -> Option<Timestamp> {
+    fn next(self, at: Timestamp, cx: &mut TriggerContext<'_>) -> Timestamp {
         let into = super::assigner::into_period(at, self.interval, 0);
         let next = at.saturating_add_millis(self.interval - into).min(cx.window.max_timestamp());
         cx.register_timer(next);
-        Some(next)
+        next
     }
 }
 
@@ -287,7 +288,7 @@ impl<T> Trigger<T> for ContinuousEventTime {
         }
         cx.register_timer(end);
         if next.is_none() {
-            *next = self.next(at, cx);
+            *next = Some(self.next(at, cx));
         }
         Verdict::Continue
     }
@@ -304,7 +305,7 @@ impl<T> Trigger<T> for ContinuousEventTime {
         if *next != Some(at) {
             return Verdict::Continue;
         }
-        *next = self.next(at, cx);
+        *next = Some(self.next(at, cx));
         Verdict::Fire
     }
 

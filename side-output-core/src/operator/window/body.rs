@@ -1,6 +1,6 @@
 use super::{LatePolicy, ProcessLate};
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes, Splitter};
+use crate::output::{Collect, Context, Routes as _, Splitter};
 use crate::time::Timestamp;
 use crate::window::{Aggregate, Late, Pane, Window, WindowContext, WindowProcess, WindowResult};
 use rustc_hash::FxHashMap;
@@ -111,37 +111,29 @@ impl<T> Share<'_, T> {
 }
 
 #[inline]
-fn emit_result<L, K, V, T, C>(
-    firing: &Firing<'_, K>,
-    key: K,
-    value: V,
-    out: &mut C,
-) -> Result<usize, StreamError>
+fn emit_result<L, K, V, T, C>(firing: &Firing<'_, K>, key: K, value: V, out: &mut C) -> usize
 where
     L: LatePolicy,
     C: Collect<L::Out<K, V, T>>,
 {
     let (window, pane) = (firing.window, firing.pane);
     out.emit(L::result(WindowResult { key, window, value, pane }), window.max_timestamp());
-    Ok(1)
+    1
 }
 
 #[inline]
-fn emit_late<L, K, V, T, C>(late: Late<T>, out: &mut C) -> Result<usize, StreamError>
+fn emit_late<L, K, V, T, C>(late: Late<T>, out: &mut C) -> usize
 where
     L: LatePolicy,
     C: Collect<L::Out<K, V, T>>,
 {
     let at = late.timestamp;
-    match L::late(late) {
-        Some(route) => {
-            out.emit(route, at);
-            Ok(1)
-        }
-        None => {
-            out.tally().late += 1;
-            Ok(0)
-        }
+    if let Some(route) = L::late(late) {
+        out.emit(route, at);
+        1
+    } else {
+        out.tally().late += 1;
+        0
     }
 }
 
@@ -181,7 +173,7 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(accumulator);
-        emit_result::<L, _, _, G::In, _>(&firing, firing.key.clone(), value, out)
+        Ok(emit_result::<L, _, _, G::In, _>(&firing, firing.key.clone(), value, out))
     }
 
     #[inline]
@@ -194,7 +186,7 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(&accumulator);
-        emit_result::<L, _, _, G::In, _>(&firing, key, value, out)
+        Ok(emit_result::<L, _, _, G::In, _>(&firing, key, value, out))
     }
 
     #[inline]
@@ -203,7 +195,7 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         late: Late<G::In>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        emit_late::<L, K, G::Output, _, _>(late, out)
+        Ok(emit_late::<L, K, G::Output, _, _>(late, out))
     }
 }
 
@@ -249,7 +241,7 @@ where
         (): &mut (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), reduced.clone(), out)
+        Ok(emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), reduced.clone(), out))
     }
 
     fn fire_last<C: Collect<Self::Out>>(
@@ -260,7 +252,7 @@ where
         (): (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        emit_result::<L, _, _, T, _>(&firing, key, reduced, out)
+        Ok(emit_result::<L, _, _, T, _>(&firing, key, reduced, out))
     }
 
     fn late<C: Collect<Self::Out>>(
@@ -268,7 +260,7 @@ where
         late: Late<T>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        emit_late::<L, K, T, _, _>(late, out)
+        Ok(emit_late::<L, K, T, _, _>(late, out))
     }
 }
 
@@ -342,7 +334,7 @@ where
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = (self.function)(firing.key, firing.window, elements.evict(self.keep));
-        emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), value, out)
+        Ok(emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), value, out))
     }
 
     fn late<C: Collect<Self::Out>>(
@@ -350,7 +342,7 @@ where
         late: Late<T>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        emit_late::<L, K, R, _, _>(late, out)
+        Ok(emit_late::<L, K, R, _, _>(late, out))
     }
 }
 

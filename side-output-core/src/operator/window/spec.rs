@@ -3,7 +3,7 @@ use crate::error::StreamError;
 use crate::output::pair::pair;
 use crate::output::{
     Collect, Context, Lane, LanePairVisitor, LaneVisitor, Lanes, Ledger, OutputAt, OutputSpec,
-    Routes, Single, Splitter,
+    Routes as _, Single, Splitter,
 };
 use crate::stream::{Boxed, DataStream, Driver, Hub, LedgerHandle, Outlet, Typed};
 use crate::time::{Timestamp, saturating_millis};
