@@ -5,4 +5,4 @@ pub use side_output_core::output::{
     Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag, UnknownTag,
 };
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
-pub use side_output_core::time::{Mark, Timestamp};
+pub use side_output_core::time::{Alignment, Mark, Marks, Timestamp};

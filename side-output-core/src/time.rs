@@ -2,8 +2,10 @@
 //!
 //! Everything here is a value or a pure function; nothing reads a clock.
 
+mod alignment;
 mod mark;
 mod timestamp;
 
+pub use self::alignment::{Alignment, Marks};
 pub use self::mark::Mark;
 pub use self::timestamp::Timestamp;
