@@ -7,6 +7,7 @@ mod lane;
 mod ledger;
 mod routes;
 mod spec;
+mod stamped;
 mod tag;
 
 pub use self::context::Context;
@@ -14,6 +15,7 @@ pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};
 pub use self::spec::{OutputSpec, Overflow};
+pub use self::stamped::Stamped;
 pub use self::tag::{Tag, TagOf, TapTagOf, UnknownTag};
 
 use crate::stream::{Driver, Hub, Outlet, Typed};

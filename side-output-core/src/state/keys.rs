@@ -117,11 +117,12 @@ impl<K: Hash + Eq + Clone, S: Default> Keys<K, S> {
         &mut slot.state
     }
 
-    /// Whether nothing is left of the key in `slot` but a state that `is_empty` says is empty.
+    /// Whether the key in `slot` has no timer.
     #[inline]
-    pub fn is_idle(&self, slot: u32, is_empty: impl FnOnce(&S) -> bool) -> bool {
+    #[must_use]
+    pub fn is_idle(&self, slot: u32) -> bool {
         let slot = &self.slots[slot as usize];
-        slot.times.is_empty() && slot.alarms.is_none() && is_empty(&slot.state)
+        slot.times.is_empty() && slot.alarms.is_none()
     }
 
     /// Sets an event-time timer; `false` if it was set already.
