@@ -18,7 +18,7 @@ pub use self::spec::{OutputSpec, Overflow};
 pub use self::stamped::Stamped;
 pub use self::tag::{Tag, TagOf, TapTagOf, UnknownTag};
 
-use crate::stream::{Driver, Hub, Outlet, Typed};
+use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};
 use std::sync::Arc;
 
 /// An enum of outputs: each value is one record on its way through exactly one of them.
@@ -69,6 +69,11 @@ pub trait OutputAt<const I: usize>: Splitter {
 
     /// This output's buffer.
     fn lane(lanes: &mut Self::Lanes) -> &mut Lane<Self::Payload>;
+
+    /// This output's stream.
+    fn stream<H: Outlet<Self>>(
+        streams: &mut Self::Streams<H>,
+    ) -> &mut DataStream<Self::Payload, H::Source<I>>;
 }
 
 /// An output marked `#[tap]`: it receives records beside the returned route.

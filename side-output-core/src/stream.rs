@@ -12,6 +12,7 @@ mod port;
 mod source;
 mod split;
 mod stall;
+pub mod wiring;
 
 pub use self::board::LedgerHandle;
 pub use self::data_stream::{
@@ -22,5 +23,5 @@ pub use self::feed_source::FeedSource;
 pub use self::hub::Hub;
 pub use self::keyed::KeyedStream;
 pub use self::port::Port;
-pub use self::source::{BoxSource, Boxed, Outlet, Source, Typed};
+pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};

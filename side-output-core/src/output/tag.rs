@@ -1,4 +1,5 @@
 use super::{OutputAt, Splitter, TapAt};
+use crate::stream::{DataStream, SendOutlet};
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
@@ -67,17 +68,25 @@ impl<S: OutputAt<I>, const I: usize> fmt::Debug for Tag<S, I> {
     label = "expected a tag of `{S}`",
     note = "the tags of `{S}` are its constants, one for each variant: `Late` has `{S}::LATE_TAG`"
 )]
-pub trait TagOf<S> {
+pub trait TagOf<S: Splitter> {
     /// What the output carries.
     type Payload;
 
     /// Name of the output.
     const NAME: &'static str;
+
+    /// Takes the output's stream.
+    #[doc(hidden)]
+    fn take<H: SendOutlet<S>>(streams: &mut S::Streams<H>) -> DataStream<Self::Payload>;
 }
 
 impl<S: OutputAt<I>, const I: usize> TagOf<S> for Tag<S, I> {
     type Payload = S::Payload;
     const NAME: &'static str = S::SPEC.name;
+
+    fn take<H: SendOutlet<S>>(streams: &mut S::Streams<H>) -> DataStream<S::Payload> {
+        H::boxed(S::stream::<H>(streams).take())
+    }
 }
 
 /// A tag of one of `S`'s taps.
@@ -86,7 +95,7 @@ impl<S: OutputAt<I>, const I: usize> TagOf<S> for Tag<S, I> {
     label = "expected the tag of an output of `{S}` that is marked `#[tap]`",
     note = "an exclusive output is not emitted: return its route"
 )]
-pub trait TapTagOf<S>: TagOf<S> {
+pub trait TapTagOf<S: Splitter>: TagOf<S> {
     /// The route of `payload` through the tap.
     #[doc(hidden)]
     fn wrap(payload: Self::Payload) -> S;

@@ -334,6 +334,13 @@ impl LedgerHandle {
         Self(board)
     }
 
+    /// A ledger without outputs.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn empty() -> Self {
+        Self(Board::new("", 0, &[]))
+    }
+
     /// The ledger at this moment.
     #[must_use]
     pub fn read(&self) -> Ledger {

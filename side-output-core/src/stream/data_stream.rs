@@ -1,7 +1,7 @@
-use super::{BoxSource, Drive, Fed, Feed, Hub, Intake, Source, Typed};
+use super::{BoxSource, Drive, Driver, Fed, Feed, Hub, Intake, LedgerHandle, Port, Source, Typed};
 use crate::error::StreamError;
 use crate::operator::{Operator, Split, SplitFn};
-use crate::output::{Lane, Splitter};
+use crate::output::{Lane, OutputAt, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::{FusedStream, Stream};
 use std::collections::VecDeque;
@@ -39,6 +39,8 @@ where
     name: &'static str,
     local: Local<T>,
     ended: bool,
+    /// Stays behind when the stream is taken.
+    ledger: Option<LedgerHandle>,
 }
 
 /// A chunk in the hands of its reader.
@@ -82,29 +84,22 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// A stream that reads `source`.
     #[doc(hidden)]
     pub const fn new(source: Src, name: &'static str) -> Self {
-        Self { source: Some(source), name, local: Local::new(), ended: false }
+        Self { source: Some(source), name, local: Local::new(), ended: false, ledger: None }
     }
 
     /// Takes the stream out; what stays behind fails with [`StreamError::Taken`].
     #[doc(hidden)]
     #[must_use]
-    pub const fn take(&mut self) -> Self {
+    pub fn take(&mut self) -> Self {
+        self.ledger = self.ledger_handle();
         let source = self.source.take();
         let local = mem::replace(&mut self.local, Local::new());
-        Self { source, name: self.name, local, ended: self.ended }
+        Self { source, name: self.name, local, ended: self.ended, ledger: None }
     }
 
-    /// What this stream reads, unless it was taken.
-    pub(super) const fn take_source(&mut self) -> Option<Src> {
-        self.source.take()
-    }
-
-    pub(super) const fn source(&self) -> Option<&Src> {
-        self.source.as_ref()
-    }
-
-    pub(super) const fn name(&self) -> &'static str {
-        self.name
+    /// Reads the ledger of the operator whose output this is, also when the stream is gone.
+    pub fn ledger_handle(&self) -> Option<LedgerHandle> {
+        self.source.as_ref().map_or_else(|| self.ledger.clone(), Source::ledger)
     }
 
     /// The same stream, with a type that names only what it carries.
@@ -253,6 +248,35 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 }
 
+impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S, D, I>> {
+    /// The port, with all that it had handed out and was not read; or the name if it was taken.
+    pub(super) fn into_port(mut self) -> Result<Port<S, D, I>, &'static str> {
+        let port = self.source.take().ok_or(self.name)?;
+        let mut unread = Lane::new();
+        self.local.unload(&mut unread);
+        port.take_back(unread);
+        Ok(port)
+    }
+
+    pub(super) fn boxed_port(self) -> DataStream<S::Payload>
+    where
+        S: 'static,
+        S::Lanes: Send,
+        D: Send + 'static,
+    {
+        match self.into_port() {
+            Ok(port) => DataStream::new(BoxSource::new(port), S::SPEC.name),
+            Err(name) => DataStream::taken(name),
+        }
+    }
+}
+
+impl<T> DataStream<T> {
+    const fn taken(name: &'static str) -> Self {
+        Self { source: None, name, local: Local::new(), ended: false, ledger: None }
+    }
+}
+
 /// The streams of the operator `Op`, which `Fd` feeds.
 pub type OperatorStreams<Fd, Op> =
     <<Op as Operator>::Out as Splitter>::Streams<Typed<Drive<Fd, Op>>>;
@@ -270,6 +294,17 @@ impl<T> Local<T> {
         }
         self.marked += 1;
         Some(mark)
+    }
+
+    /// Moves what was not read to `into`.
+    fn unload(&mut self, into: &mut Lane<T>) {
+        while !self.is_empty() {
+            if let Some(mark) = self.next_mark() {
+                into.mark(mark);
+            } else if let Some((value, at)) = self.next_record() {
+                into.push(value, at);
+            }
+        }
     }
 
     #[inline]
@@ -331,13 +366,7 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
         into: &mut Lane<T>,
     ) -> Poll<Result<bool, StreamError>> {
         if !self.local.is_empty() {
-            while !self.local.is_empty() {
-                if let Some(mark) = self.local.next_mark() {
-                    into.mark(mark);
-                } else if let Some((value, at)) = self.local.next_record() {
-                    into.push(value, at);
-                }
-            }
+            self.local.unload(into);
             return Poll::Ready(Ok(true));
         }
         match &mut self.source {
@@ -367,6 +396,10 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
         if let Some(source) = &mut self.source {
             source.fail_on_stall();
         }
+    }
+
+    fn ledger(&self) -> Option<LedgerHandle> {
+        self.ledger_handle()
     }
 }
 

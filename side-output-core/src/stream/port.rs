@@ -1,7 +1,7 @@
 use super::board::Wait;
 use super::hub::{Hub, Seat, Staged};
 use super::source::TURNS;
-use super::{Driver, Fed, Source, stall};
+use super::{Driver, Fed, LedgerHandle, Source, stall};
 use crate::error::StreamError;
 use crate::output::{Collect, Lane, OutputAt, Splitter, Tally};
 use crate::time::{Mark, Timestamp};
@@ -37,14 +37,26 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
         Self { hub, detached: false, unread: 0 }
     }
 
+    /// Takes back what the reader had in hand and did not use: it goes to the front of the lane.
+    pub(super) fn take_back(&self, mut unread: Lane<S::Payload>) {
+        if unread.is_empty() {
+            return;
+        }
+        let mut core = self.hub.core.lock();
+        let mut state = self.hub.board.lock();
+        let lane = S::lane(&mut core.lanes);
+        let port = &mut state.ports[I];
+        port.delivered -= unread.len() as u64;
+        unread.append(lane);
+        mem::swap(lane, &mut unread);
+        port.load = lane.load();
+        port.buffered = lane.len() as u64;
+    }
+
     /// Gives the hub to a wiring: the output stays open without this port.
     pub(super) fn detach(mut self) -> Arc<Hub<S, D>> {
         self.detached = true;
         Arc::clone(&self.hub)
-    }
-
-    pub(super) const fn hub(&self) -> &Arc<Hub<S, D>> {
-        &self.hub
     }
 
     /// Takes what other readers left in this output's lane, or drives up to `turns` turns.
@@ -282,6 +294,10 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
 
     fn fail_on_stall(&mut self) {
         self.hub.board.lock().ports[I].fail_on_stall = true;
+    }
+
+    fn ledger(&self) -> Option<LedgerHandle> {
+        Some(LedgerHandle::new(Arc::clone(&self.hub.board)))
     }
 }
 
