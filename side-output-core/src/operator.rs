@@ -25,7 +25,10 @@ pub use self::keyed_broadcast::{KeyedBroadcast, KeyedBroadcastContext, KeyedBroa
 pub use self::keyed_co_process::KeyedCoProcess;
 pub use self::keyed_process::KeyedProcess;
 pub use self::process::{Co, CoProcess, Process, Processing};
-pub use self::reconcile::{Match, Reconcile, Reconciliation, ReconciliationStreams};
+pub use self::reconcile::{
+    Match, Pending, Reconcile, ReconcileWithin, Reconciliation, ReconciliationLanes,
+    ReconciliationStreams,
+};
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
 
 use crate::error::StreamError;

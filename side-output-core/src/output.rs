@@ -2,12 +2,13 @@
 //!
 //! Nothing here polls, buffers for a reader or knows a clock.
 
+pub(crate) mod by_hand;
 mod context;
 mod lane;
 mod ledger;
 mod routes;
 mod spec;
-mod stamped;
+mod with_timestamp;
 mod tag;
 
 pub use self::context::Context;
@@ -15,7 +16,7 @@ pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};
 pub use self::spec::{OutputSpec, Overflow};
-pub use self::stamped::Stamped;
+pub use self::with_timestamp::WithTimestamp;
 pub use self::tag::{Tag, TagOf, TapTagOf, UnknownTag};
 
 use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};

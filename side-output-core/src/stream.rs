@@ -3,6 +3,7 @@
 //! It drives operators and never decides what a record means.
 
 mod board;
+mod connect;
 mod data_stream;
 mod driver;
 mod feed_source;
@@ -15,6 +16,7 @@ mod stall;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
+pub use self::connect::{BroadcastConnected, ConnectFeed, Connected, KeyedConnected};
 pub use self::data_stream::{
     DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results, SplitDrive,
 };

@@ -9,3 +9,4 @@ mod timestamp;
 pub use self::alignment::{Alignment, Marks};
 pub use self::mark::Mark;
 pub use self::timestamp::Timestamp;
+pub(crate) use self::timestamp::saturating_millis;

@@ -1,5 +1,5 @@
 use super::KeyedCoProcess;
-use crate::output::{Collect, Context, TapTagOf};
+use crate::output::{Collect, Context, Splitter, TapTagOf};
 use crate::time::Timestamp;
 use std::fmt;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub enum TimerChange {
     DeleteAlarm(Timestamp),
 }
 
-impl<K, S> KeyContext<K, S> {
+impl<K, S: Splitter> KeyContext<K, S> {
     /// A context of a record of `key` at `timestamp`, before the first watermark, for calling a
     /// function in a unit test.
     #[must_use]

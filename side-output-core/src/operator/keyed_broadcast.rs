@@ -92,7 +92,7 @@ pub type KeyedBroadcastContext<F> = Configured<
     message = "`{Self}` is not a function on a keyed stream with a broadcast configuration",
     label = "expected a type that implements `KeyedBroadcastProcess`"
 )]
-pub trait KeyedBroadcastProcess {
+pub trait KeyedBroadcastProcess: Sized {
     /// The key that `key_by` gives.
     type Key: Hash + Eq + Clone;
     /// The records.

@@ -94,7 +94,7 @@ use std::time::Duration;
     message = "`{Self}` is not a function on two keyed streams",
     label = "expected a type that implements `KeyedCoProcess`"
 )]
-pub trait KeyedCoProcess {
+pub trait KeyedCoProcess: Sized {
     /// The key that both `key_by` give.
     type Key: Hash + Eq + Clone;
     /// What comes in from the first stream.

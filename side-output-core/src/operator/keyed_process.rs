@@ -59,7 +59,7 @@ use std::time::Duration;
     label = "expected a type that implements `KeyedProcess`",
     note = "`process_with` takes a closure `|record, state: &mut S, cx: &mut KeyContext<K, Out>| …`"
 )]
-pub trait KeyedProcess {
+pub trait KeyedProcess: Sized {
     /// The key that `key_by` gives.
     type Key: Hash + Eq + Clone;
     /// What comes in.

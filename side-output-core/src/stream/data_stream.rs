@@ -1,6 +1,6 @@
 use super::{BoxSource, Drive, Driver, Fed, Feed, Hub, Intake, LedgerHandle, Port, Source, Typed};
 use crate::error::StreamError;
-use crate::operator::{Operator, Split, SplitFn};
+use crate::operator::{Operator, Process, Processing, Split, SplitFn};
 use crate::output::{Lane, OutputAt, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::{FusedStream, Stream};
@@ -237,6 +237,14 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         F: SplitFn<T, S, M>,
     {
         self.drive(Split::new(function))
+    }
+
+    /// Routes each record by `function`, a [`Process`].
+    pub fn process<P>(self, function: P) -> OperatorStreams<DataFeed<T, Src>, Processing<P>>
+    where
+        P: Process<In = T>,
+    {
+        self.drive(Processing::new(function))
     }
 
     /// Drives an operator with this stream.

@@ -1,4 +1,6 @@
-use super::{DataStream, Source};
+use super::{DataFeed, DataStream, OperatorStreams, Source};
+use crate::operator::{KeyContext, Keyed, KeyedFn, KeyedProcess};
+use crate::output::{Routes, Splitter};
 use std::fmt;
 use std::hash::Hash;
 
@@ -22,6 +24,63 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         F: FnMut(&T) -> K,
     {
         KeyedStream { stream: self, key }
+    }
+}
+
+impl<T, K, F, Src> KeyedStream<T, K, F, Src>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
+    /// Routes the records by `function`, with state and timers for each key.
+    pub fn process<P>(self, function: P) -> OperatorStreams<DataFeed<T, Src>, Keyed<P, F>>
+    where
+        P: KeyedProcess<Key = K, In = T>,
+    {
+        self.stream.drive(Keyed::new(self.key, function))
+    }
+
+    /// Routes the records by a closure, with state for each key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::KeyContext;
+    /// use side_output::prelude::*;
+    ///
+    /// #[splitter]
+    /// enum Visits {
+    ///     First(char),
+    ///     Again(char),
+    /// }
+    ///
+    /// let VisitsStreams { first, again } = DataStream::from_stream(stream::iter("abba".chars()))
+    ///     .key_by(|visitor: &char| *visitor)
+    ///     .process_with(|visitor, seen: &mut bool, _: &mut KeyContext<char, Visits>| {
+    ///         if std::mem::replace(seen, true) {
+    ///             Visits::Again(visitor)
+    ///         } else {
+    ///             Visits::First(visitor)
+    ///         }
+    ///     });
+    /// again.discard();
+    /// assert_eq!(block_on(first.collect::<Vec<_>>()), ['a', 'b']);
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the streams of the operator, by its name")]
+    pub fn process_with<S, St, P, R>(
+        self,
+        function: P,
+    ) -> OperatorStreams<DataFeed<T, Src>, Keyed<KeyedFn<P, K, T, St, S>, F>>
+    where
+        K: Hash + Eq + Clone,
+        S: Splitter,
+        St: Default,
+        R: Routes<S>,
+        P: FnMut(T, &mut St, &mut KeyContext<K, S>) -> R,
+    {
+        self.process(KeyedFn::new(function))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 ///
 /// ```
 /// use side_output::prelude::*;
-/// use side_output::{KeyedContext, KeyedProcess, Stamped};
+/// use side_output::{KeyedContext, KeyedProcess, WithTimestamp};
 /// use std::time::Duration;
 ///
 /// #[splitter]
@@ -45,18 +45,18 @@ use crate::time::Timestamp;
 ///         cx: &mut KeyedContext<Self>,
 ///     ) -> impl Routes<Silence> {
 ///         let name = cx.key().clone();
-///         last.map(|last| Stamped::new(last, Silence::Silent(name)))
+///         last.map(|last| WithTimestamp::new(last, Silence::Silent(name)))
 ///     }
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "routes lead nowhere unless they are returned"]
-pub struct Stamped<R> {
+pub struct WithTimestamp<R> {
     at: Timestamp,
     routes: R,
 }
 
-impl<R> Stamped<R> {
+impl<R> WithTimestamp<R> {
     /// Gives `routes` the timestamp `at`.
     pub const fn new(at: Timestamp, routes: R) -> Self {
         Self { at, routes }
@@ -64,7 +64,7 @@ impl<R> Stamped<R> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<S, R: Routes<S>> Routes<S> for Stamped<R> {
+impl<S, R: Routes<S>> Routes<S> for WithTimestamp<R> {
     #[inline]
     fn route<C: Collect<S>>(self, _at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
         self.routes.route(self.at, out)
