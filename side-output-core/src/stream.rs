@@ -13,6 +13,7 @@ mod port;
 mod source;
 mod split;
 mod stall;
+mod union;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
@@ -27,3 +28,4 @@ pub use self::keyed::KeyedStream;
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
+pub use self::union::UnionSource;
