@@ -9,6 +9,7 @@ mod driver;
 mod feed_source;
 mod hub;
 mod keyed;
+mod parallel;
 mod port;
 mod source;
 mod split;
@@ -25,6 +26,7 @@ pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFe
 pub use self::feed_source::FeedSource;
 pub use self::hub::Hub;
 pub use self::keyed::KeyedStream;
+pub use self::parallel::{DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask};
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
