@@ -8,12 +8,12 @@ pub mod __private;
 pub use side_output_core::error::StreamError;
 pub use side_output_core::operator::{
     BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured, Either, KeyContext,
-    KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess, KeyedContext, KeyedProcess, Match,
-    Process, ReconcileWithin, Reconciliation, ReconciliationStreams, TimerChange,
+    KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess, KeyedContext, KeyedProcess,
+    Match, Process, ReconcileWithin, Reconciliation, ReconciliationStreams, TimerChange,
 };
 pub use side_output_core::output::{
-    Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag, UnknownTag,
-    WithTimestamp,
+    Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag,
+    UnknownTag, WithTimestamp,
 };
 pub use side_output_core::stream::wiring::{discard, each};
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};

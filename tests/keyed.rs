@@ -256,18 +256,15 @@ fn key_09_silent_keys_expire_while_another_is_busy() {
 #[test]
 fn state_is_that_of_the_record_s_key() {
     let visits = ["a", "b", "a", "c", "a", "b"];
-    let streams = DataStream::from_stream(stream::iter(visits)).key_by(|key: &&str| *key).process_with(
-        |key, count: &mut u32, _: &mut KeyContext<&str, Lines>| {
+    let streams = DataStream::from_stream(stream::iter(visits))
+        .key_by(|key: &&str| *key)
+        .process_with(|key, count: &mut u32, _: &mut KeyContext<&str, Lines>| {
             *count += 1;
             Lines::main(format!("{key}{count}"))
-        },
-    );
+        });
     streams.side.discard();
     streams.note.discard();
-    assert_eq!(
-        block_on(streams.main.collect::<Vec<_>>()),
-        ["a1", "b1", "a2", "c1", "a3", "b2"]
-    );
+    assert_eq!(block_on(streams.main.collect::<Vec<_>>()), ["a1", "b1", "a2", "c1", "a3", "b2"]);
 }
 
 #[test]

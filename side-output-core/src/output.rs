@@ -9,8 +9,8 @@ mod ledger;
 mod routes;
 mod single;
 mod spec;
-mod with_timestamp;
 mod tag;
+mod with_timestamp;
 
 pub use self::context::Context;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
@@ -18,8 +18,8 @@ pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};
 pub use self::single::{Single, SingleLanes};
 pub use self::spec::{OutputSpec, Overflow};
-pub use self::with_timestamp::WithTimestamp;
 pub use self::tag::{Tag, TagOf, TapTagOf, UnknownTag};
+pub use self::with_timestamp::WithTimestamp;
 
 use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};
 use std::sync::Arc;

@@ -7,4 +7,4 @@ mod keys;
 mod timers;
 
 pub use self::keys::{Due, Keys};
-pub use self::timers::{Times, Timers};
+pub use self::timers::{Timers, Times};

@@ -26,7 +26,9 @@ pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFe
 pub use self::feed_source::FeedSource;
 pub use self::hub::Hub;
 pub use self::keyed::KeyedStream;
-pub use self::parallel::{DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask};
+pub use self::parallel::{
+    DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
+};
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};

@@ -4,7 +4,7 @@
 
 use side_output::__private as so;
 use side_output::operator::{Operator, Progress};
-use side_output::output::{TapAt, Tally};
+use side_output::output::{Tally, TapAt};
 use side_output::prelude::*;
 use side_output::{Collect, Mark};
 

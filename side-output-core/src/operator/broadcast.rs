@@ -1,10 +1,10 @@
 use super::{Either, Operator, Progress};
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes, Splitter};
+use crate::output::{Collect, Context, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 /// A function on a stream that a second one, the broadcast, configures.
 ///
@@ -174,10 +174,18 @@ impl<C> Deref for Configured<C> {
     }
 }
 
-impl<C> DerefMut for Configured<C> {
+// What changes the context stands here once more: behind a `DerefMut`, the compiler would not let
+// `cx.output(TAG, cx.watermark())` pass.
+impl<S: Splitter> Configured<Context<S>> {
+    /// Emits `value` to a tap, beside the route that the function returns.
     #[inline]
-    fn deref_mut(&mut self) -> &mut C {
-        &mut self.cx
+    pub fn output<G: TapTagOf<S>>(&mut self, tag: G, value: G::Payload) {
+        self.cx.output(tag, value);
+    }
+
+    /// Takes what was emitted to the taps so far: for unit tests.
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S> {
+        self.cx.taps()
     }
 }
 

@@ -5,8 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// The context of the keyed function `F`: a [`KeyContext`] of its key and its outputs.
-pub type KeyedContext<F> =
-    KeyContext<<F as KeyedCoProcess>::Key, <F as KeyedCoProcess>::Out>;
+pub type KeyedContext<F> = KeyContext<<F as KeyedCoProcess>::Key, <F as KeyedCoProcess>::Out>;
 
 /// What a keyed function knows about the record or timer in its hand: time and key; and what it
 /// may do beside returning a route: timers, taps, forgetting the key.

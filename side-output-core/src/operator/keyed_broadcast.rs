@@ -1,10 +1,11 @@
 use super::broadcast::Waiting;
 use super::keyed::{Enter, KeyedCore};
 use super::{
-    Configuration, Configured, Either, KeyContext, KeyedCoProcess, KeyedContext, Operator, Progress,
+    Configuration, Configured, Either, KeyContext, KeyedCoProcess, KeyedContext, Operator,
+    Progress, TimerChange,
 };
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes, Splitter};
+use crate::output::{Collect, Context, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
 use std::convert::Infallible;
 use std::fmt;
@@ -13,9 +14,50 @@ use std::mem;
 use std::time::Duration;
 
 /// The context of the record side of `F`: key, timers and the configuration's version.
-pub type KeyedBroadcastContext<F> = Configured<
-    KeyContext<<F as KeyedBroadcastProcess>::Key, <F as KeyedBroadcastProcess>::Out>,
->;
+pub type KeyedBroadcastContext<F> =
+    Configured<KeyContext<<F as KeyedBroadcastProcess>::Key, <F as KeyedBroadcastProcess>::Out>>;
+
+impl<K, S: Splitter> Configured<KeyContext<K, S>> {
+    /// Sets an event-time timer of this key; see [`KeyContext::set_timer`].
+    #[inline]
+    pub fn set_timer(&mut self, at: Timestamp) {
+        self.cx.set_timer(at);
+    }
+
+    /// Sets an event-time timer at `at` rounded up to a multiple of `grain`.
+    #[inline]
+    pub fn set_timer_rounded(&mut self, at: Timestamp, grain: Duration) {
+        self.cx.set_timer_rounded(at, grain);
+    }
+
+    /// Deletes an event-time timer of this key, if it is set.
+    #[inline]
+    pub fn delete_timer(&mut self, at: Timestamp) {
+        self.cx.delete_timer(at);
+    }
+
+    /// Forgets this key when the function returns: its state and all of its timers.
+    #[inline]
+    pub const fn clear(&mut self) {
+        self.cx.clear();
+    }
+
+    /// Emits `value` to a tap, beside the route that the function returns.
+    #[inline]
+    pub fn output<G: TapTagOf<S>>(&mut self, tag: G, value: G::Payload) {
+        self.cx.output(tag, value);
+    }
+
+    /// Takes what was emitted to the taps so far: for unit tests.
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, K, S> {
+        self.cx.taps()
+    }
+
+    /// Takes what was asked of the timers so far: for unit tests.
+    pub fn timer_changes(&mut self) -> impl Iterator<Item = TimerChange> + use<'_, K, S> {
+        self.cx.timer_changes()
+    }
+}
 
 /// A function on a keyed stream, with state and timers for each key, that a second stream, the
 /// broadcast, configures.

@@ -119,9 +119,7 @@ impl<K, L, R> Reconcile<K, L, R> {
 
     fn belong_together(&self, one: Timestamp, other: Timestamp) -> bool {
         match (one.known(), other.known()) {
-            (Some(one), Some(other)) => {
-                one.max(other).millis_since(one.min(other)) <= self.within
-            }
+            (Some(one), Some(other)) => one.max(other).millis_since(one.min(other)) <= self.within,
             _ => true,
         }
     }

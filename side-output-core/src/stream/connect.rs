@@ -1,4 +1,7 @@
-use super::{DataFeed, DataStream, Drive, Element, Fed, Feed, Hub, Intake, KeyedStream, OperatorStreams, Source};
+use super::{
+    DataFeed, DataStream, Drive, Element, Fed, Feed, Hub, Intake, KeyedStream, OperatorStreams,
+    Source,
+};
 use crate::operator::{
     Broadcast, BroadcastProcess, Co, CoFn, CoProcess, Either, KeyedBroadcast,
     KeyedBroadcastProcess, KeyedCo, KeyedCoProcess, Reconcile, ReconcileWithin,
@@ -81,7 +84,8 @@ impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
         }
         let Self { left, right, alignment, barrier, pending, .. } = self;
         let (fed, full) = if side == LEFT {
-            let mut entrance = Entrance::new(side, Either::Left, alignment, barrier, pending, intake);
+            let mut entrance =
+                Entrance::new(side, Either::Left, alignment, barrier, pending, intake);
             (left.poll(cx, &mut entrance), entrance.full)
         } else {
             let mut entrance =
@@ -256,10 +260,7 @@ impl<T, A: Source<T>> DataStream<T, A> {
     /// Connects two streams, of different types or roles, for a function on both.
     ///
     /// [`union`](Self::union) makes one stream of several of the same type.
-    pub const fn connect<U, B: Source<U>>(
-        self,
-        other: DataStream<U, B>,
-    ) -> Connected<T, A, U, B> {
+    pub const fn connect<U, B: Source<U>>(self, other: DataStream<U, B>) -> Connected<T, A, U, B> {
         Connected { left: self, right: other }
     }
 

@@ -202,8 +202,7 @@ where
                 for mark in alignment.on_active(input) {
                     feed(operator, Element::Mark(mark), &mut out)?;
                 }
-                let value =
-                    if input == 0 { Either::Left(value) } else { Either::Right(value) };
+                let value = if input == 0 { Either::Left(value) } else { Either::Right(value) };
                 feed(operator, Element::Record { value, at }, &mut out)
             }
         }

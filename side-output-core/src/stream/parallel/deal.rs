@@ -127,7 +127,8 @@ where
         closed: vec![false; partitions],
         end: None,
     };
-    let table = Table { dealer: Mutex::new(dealer), wakers: Arc::new(Wakers(Mutex::new(Vec::new()))) };
+    let table =
+        Table { dealer: Mutex::new(dealer), wakers: Arc::new(Wakers(Mutex::new(Vec::new()))) };
     let table = Arc::new(table);
     (0..partitions).map(|partition| DealtSource { table: Arc::clone(&table), partition }).collect()
 }

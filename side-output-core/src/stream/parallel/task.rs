@@ -127,8 +127,6 @@ impl<S, D> Drop for PartitionTask<S, D> {
 
 impl<S, D> fmt::Debug for PartitionTask<S, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PartitionTask")
-            .field("partition", &self.partition)
-            .finish_non_exhaustive()
+        f.debug_struct("PartitionTask").field("partition", &self.partition).finish_non_exhaustive()
     }
 }
