@@ -17,5 +17,7 @@ pub use side_output_core::output::{
 };
 pub use side_output_core::stream::wiring::{discard, each};
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
-pub use side_output_core::time::{Alignment, Mark, Marks, Timestamp};
+pub use side_output_core::time::{
+    Alignment, Clock, Mark, Marks, SystemClock, TestClock, Timestamp,
+};
 pub use side_output_core::{operator, output, state, stream};

@@ -8,8 +8,9 @@ use futures::{StreamExt as _, stream};
 use proptest::prelude::*;
 use side_output::operator::Keyed;
 use side_output::prelude::*;
-use side_output::{Element, KeyContext, KeyedContext, KeyedProcess, TimerChange};
+use side_output::{Element, KeyContext, KeyedContext, KeyedProcess, TestClock, TimerChange};
 use std::collections::BTreeSet;
+use std::task::Poll;
 use std::time::Duration;
 
 /// What a record asks for.
@@ -302,6 +303,67 @@ fn a_tap_carries_an_alert_beside_the_record() {
     ));
     assert_eq!(main, ["50", "30.5"]);
     assert_eq!(note, ["b freezes"]);
+}
+
+/// Sets processing-time timers, and says which fire.
+struct Alarms;
+
+impl KeyedProcess for Alarms {
+    type Key = &'static str;
+    type In = (&'static str, i64);
+    type State = ();
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        (_, time): Self::In,
+        _: &mut (),
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        if time < 0 {
+            cx.delete_processing_timer(at(-time));
+        } else {
+            cx.set_processing_timer(at(time));
+        }
+        None::<Lines>
+    }
+
+    fn on_processing_timer(
+        &mut self,
+        time: Timestamp,
+        _: &mut (),
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        Lines::main(format!("{}@{time}", cx.key()))
+    }
+}
+
+#[test]
+fn key_02_and_08_processing_time_timers_fire_in_order_without_any_record() {
+    let clock = TestClock::at(at(100));
+    let asks = [("a", 2000), ("b", 1000), ("a", 60_000), ("c", 3000), ("c", -3000), ("d", 50)];
+    let streams = DataStream::from_stream(stream::iter(asks).chain(stream::pending()))
+        .key_by(|ask: &(&'static str, i64)| ask.0)
+        .process_with_clock(Alarms, clock.clone());
+    streams.side.discard();
+    streams.note.discard();
+    let mut fired = streams.main;
+    let (waker, woken) = futures_test::task::new_count_waker();
+    let mut cx = std::task::Context::from_waker(&waker);
+    let mut poll = || match fired.poll_next_unpin(&mut cx) {
+        Poll::Ready(text) => text.expect("no end"),
+        Poll::Pending => "none".to_owned(),
+    };
+    // Its time was over when it was set.
+    assert_eq!([poll(), poll()], ["d@50", "none"]);
+    let before = woken.get();
+    clock.set(at(999));
+    assert_eq!((woken.get(), poll()), (before, "none".to_owned()));
+    clock.set(at(10_000));
+    assert!(woken.get() > before);
+    assert_eq!([poll(), poll(), poll()], ["b@1000", "a@2000", "none"]);
+    clock.set(at(60_000));
+    assert_eq!([poll(), poll()], ["a@60000", "none"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! It drives operators and never decides what a record means.
 
 mod board;
+mod clocked;
 mod connect;
 mod data_stream;
 mod driver;
@@ -18,9 +19,11 @@ mod union;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
+pub use self::clocked::Clocked;
 pub use self::connect::{BroadcastConnected, ConnectFeed, Connected, KeyedConnected};
 pub use self::data_stream::{
-    DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results, SplitDrive,
+    ClockedStreams, DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results,
+    SplitDrive,
 };
 pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFeed};
 pub use self::feed_source::FeedSource;

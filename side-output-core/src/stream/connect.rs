@@ -1,13 +1,13 @@
 use super::{
-    DataFeed, DataStream, Drive, Element, Fed, Feed, Hub, Intake, KeyedStream, OperatorStreams,
-    Source,
+    Clocked, ClockedStreams, DataFeed, DataStream, Drive, Element, Fed, Feed, Hub, Intake,
+    KeyedStream, OperatorStreams, Source,
 };
 use crate::operator::{
     Broadcast, BroadcastProcess, Co, CoFn, CoProcess, Either, KeyedBroadcast,
     KeyedBroadcastProcess, KeyedCo, KeyedCoProcess, Reconcile, ReconcileWithin,
 };
 use crate::output::{Context as RecordContext, Routes, Splitter};
-use crate::time::{Alignment, Mark, Timestamp};
+use crate::time::{Alignment, Clock, Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::Hash;
@@ -424,9 +424,30 @@ where
     where
         P: KeyedCoProcess<Key = K, Left = T, Right = U>,
     {
+        Hub::open(self.drive(function))
+    }
+
+    /// Routes the records of both streams by `function`, which may set timers by the time of
+    /// `clock` too.
+    pub fn process_with_clock<P, Ck>(
+        self,
+        function: P,
+        clock: Ck,
+    ) -> ClockedStreams<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>, Ck>
+    where
+        P: KeyedCoProcess<Key = K, Left = T, Right = U>,
+        Ck: Clock,
+    {
+        Hub::open(Clocked::new(self.drive(function), clock))
+    }
+
+    fn drive<P>(self, function: P) -> Drive<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>>
+    where
+        P: KeyedCoProcess<Key = K, Left = T, Right = U>,
+    {
         let Self { left, right } = self;
         let operator = KeyedCo::new(left.key, right.key, function);
-        Hub::open(Drive::new(ConnectFeed::new(left.stream, right.stream, false), operator))
+        Drive::new(ConnectFeed::new(left.stream, right.stream, false), operator)
     }
 }
 

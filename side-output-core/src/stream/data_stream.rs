@@ -289,6 +289,10 @@ impl<T> DataStream<T> {
 pub type OperatorStreams<Fd, Op> =
     <<Op as Operator>::Out as Splitter>::Streams<Typed<Drive<Fd, Op>>>;
 
+/// The streams of the operator `Op`, which `Fd` feeds, with a clock.
+pub type ClockedStreams<Fd, Op, Ck> =
+    <<Op as Operator>::Out as Splitter>::Streams<Typed<super::Clocked<Fd, Op, Ck>>>;
+
 /// What drives the streams of [`DataStream::split_with`].
 pub type SplitDrive<T, Src, S, F, M> = Drive<DataFeed<T, Src>, Split<T, S, F, M>>;
 

@@ -71,6 +71,10 @@ impl<Fd, Op> Drive<Fd, Op> {
     pub const fn new(feed: Fd, op: Op) -> Self {
         Self { feed, op, received: 0, settled: 0, due: None, closed: false, ended: false }
     }
+
+    pub(super) const fn operator_mut(&mut self) -> &mut Op {
+        &mut self.op
+    }
 }
 
 impl<Fd, Op> Driver<Op::Out> for Drive<Fd, Op>
