@@ -10,20 +10,25 @@ use self::args::FnArgs;
 use crate::errors::Errors;
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{ItemFn, ReturnType, Type};
+use syn::visit::Visit;
+use syn::{ItemFn, Path, ReturnType, Signature, Type};
 
 /// What `#[splitter(args)]` on `function` expands to: the function with a lint.
 ///
 /// ```text
 /// #[deny(unused_must_use)]
-/// fn split_order(order: RawOrder) -> Orders { … }
+/// fn split_order(order: RawOrder) -> Orders {
+///     const _: fn(&Orders) -> usize = <Orders as Splitter>::index;
+///     …
+/// }
 /// ```
 pub(crate) fn process(args: TokenStream, mut function: ItemFn) -> TokenStream {
     let mut errors = Errors::new();
     let args = FnArgs::parse(args, &function, &mut errors);
     let mut silent = args.is_none();
-    if let Some(FnArgs { splitter }) = &args {
+    if let Some(FnArgs { splitter, krate }) = &args {
         check_returns(splitter, &function, &mut errors);
+        function.block.stmts.splice(0..0, assert_splitter(splitter, krate.as_ref(), &function.sig));
         silent |= lost::check(splitter, &function.block, &mut errors);
     }
     // Last, because an `allow` of the user would win if it came after it. Where our own message
@@ -38,8 +43,44 @@ pub(crate) fn process(args: TokenStream, mut function: ItemFn) -> TokenStream {
     tokens
 }
 
+/// Says that the enum has no `#[splitter]`, if it has none, at the function and not where it is
+/// used.
+///
+/// Only where the name alone is a type: an item in a function cannot use its generics.
+fn assert_splitter(
+    splitter: &Path,
+    krate: Option<&Path>,
+    signature: &Signature,
+) -> Option<syn::Stmt> {
+    let mut returned = Returned { splitter, found: false };
+    returned.visit_return_type(&signature.output);
+    if !returned.found || splitter.is_ident("Self") {
+        return None;
+    }
+    let so = match krate {
+        Some(path) => quote!(#path::__private),
+        None => quote!(::side_output::__private),
+    };
+    Some(syn::parse_quote! {
+        const _: fn(&#splitter) -> usize = <#splitter as #so::Splitter>::index;
+    })
+}
+
+/// Looks for the enum, without generics of its own, in a type.
+struct Returned<'a> {
+    splitter: &'a Path,
+    found: bool,
+}
+
+impl<'ast> Visit<'ast> for Returned<'_> {
+    fn visit_path(&mut self, path: &'ast Path) {
+        self.found |= path == self.splitter;
+        syn::visit::visit_path(self, path);
+    }
+}
+
 /// A split function that returns nothing can route nothing.
-fn check_returns(splitter: &syn::Path, function: &ItemFn, errors: &mut Errors) {
+fn check_returns(splitter: &Path, function: &ItemFn, errors: &mut Errors) {
     let name = args::display(splitter);
     let message = format!("a split function returns its route; declare `-> {name}`");
     match &function.sig.output {

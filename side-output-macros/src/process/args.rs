@@ -11,6 +11,7 @@ use syn::{Ident, ItemFn, Path, ReturnType, Token};
 /// `#[splitter(Orders, crate = path)]`.
 pub(super) struct FnArgs {
     pub(super) splitter: Path,
+    pub(super) krate: Option<Path>,
 }
 
 impl FnArgs {
@@ -35,16 +36,17 @@ impl FnArgs {
                 return Err(input.error("name the enum first, as in `#[splitter(Orders)]`"));
             }
             let splitter = input.call(path)?;
+            let mut krate = None;
             while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
-                option(input)?;
+                krate = Some(option(input)?);
             }
             if input.is_empty() {
-                Ok(splitter)
+                Ok(Self { splitter, krate })
             } else {
                 Err(input.error("expected one enum, as in `#[splitter(Orders)]`"))
             }
         };
-        errors.take(parser.parse2(tokens)).map(|splitter| Self { splitter })
+        errors.take(parser.parse2(tokens))
     }
 }
 
@@ -57,9 +59,8 @@ fn path(input: ParseStream<'_>) -> syn::Result<Path> {
     Ok(path)
 }
 
-/// `crate = path`: accepted so that one spelling serves enum and function. Nothing here names the
-/// library.
-fn option(input: ParseStream<'_>) -> syn::Result<()> {
+/// `crate = path`.
+fn option(input: ParseStream<'_>) -> syn::Result<Path> {
     let option = input.call(Ident::parse_any)?;
     let word = option.to_string();
     if word != "crate" {
@@ -67,7 +68,7 @@ fn option(input: ParseStream<'_>) -> syn::Result<()> {
         return Err(syn::Error::new(option.span(), format!("unknown option `{word}`{hint}")));
     }
     input.parse::<Token![=]>()?;
-    Path::parse_mod_style(input).map(drop)
+    Path::parse_mod_style(input)
 }
 
 /// The path as a user writes it.

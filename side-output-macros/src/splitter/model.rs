@@ -96,7 +96,9 @@ impl Splitter {
         let read: Vec<_> =
             item.variants.iter().map(|variant| OutputArgs::parse(&variant.attrs, errors)).collect();
         for variant in &mut item.variants {
-            variant.attrs.retain(|attribute| !args::is_ours(attribute));
+            variant
+                .attrs
+                .retain(|attribute| !args::is_ours(attribute) && !args::is_conditional(attribute));
         }
 
         let ident = &item.ident;
@@ -138,12 +140,12 @@ impl Splitter {
 
     /// `OrdersStreams`, of the span of the enum's name.
     pub(super) fn companion(&self, suffix: &str) -> Ident {
-        format_ident!("{}{suffix}", self.item.ident)
+        format_ident!("{}{suffix}", self.item.ident.unraw(), span = self.item.ident.span())
     }
 
     /// An identifier that users do not meet: `__OrdersLanes`.
     pub(super) fn hidden(&self, suffix: &str) -> Ident {
-        format_ident!("__{}{suffix}", self.item.ident, span = Span::call_site())
+        format_ident!("__{}{suffix}", self.item.ident.unraw(), span = Span::call_site())
     }
 
     /// A link to the enum, where its documentation is as visible as what links to it.
@@ -257,7 +259,7 @@ fn shape(
                     }
                 })
                 .collect();
-            let generics = used_generics(generics, fields.iter().map(|field| &field.ty));
+            let generics = used_generics(generics, &fields);
             let (_, arguments, _) = generics.split_for_impl();
             let payload = syn::parse_quote!(#ident #arguments);
             let derives = derives.to_vec();
@@ -305,12 +307,12 @@ fn is_serde(path: &Path) -> bool {
         .is_some_and(|last| last.ident == "Serialize" || last.ident == "Deserialize")
 }
 
-/// The parameters that `types` mention, with the bounds that mention no other.
+/// The parameters that `fields` mention, with the bounds that mention no other.
 ///
 /// A struct must not have a parameter that no field uses.
-fn used_generics<'a>(generics: &Generics, types: impl Iterator<Item = &'a Type>) -> Generics {
+fn used_generics(generics: &Generics, fields: &[PayloadField]) -> Generics {
     let mut used = Mentioned::default();
-    types.for_each(|ty| used.visit_type(ty));
+    fields.iter().for_each(|field| used.visit_type(&field.ty));
     let mut unused = Mentioned::default();
     let mut kept = Generics::default();
     for param in &generics.params {

@@ -1,4 +1,3 @@
-use futures::stream;
 use side_output::prelude::*;
 
 #[derive(Debug)]
@@ -7,10 +6,11 @@ enum Orders {
     Invalid(u32),
 }
 
+#[splitter(Orders)]
 fn split_order(order: u32) -> Orders {
     if order > 9 { Orders::Invalid(order) } else { Orders::Valid(order) }
 }
 
 fn main() {
-    let streams = stream::iter([1, 10]).split_with(split_order);
+    drop(split_order(1));
 }

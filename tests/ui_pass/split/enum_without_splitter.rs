@@ -1,4 +1,3 @@
-use futures::stream;
 use side_output::prelude::*;
 
 #[splitter]
@@ -8,10 +7,11 @@ enum Orders {
     Invalid(u32),
 }
 
+#[splitter(Orders)]
 fn split_order(order: u32) -> Orders {
     if order > 9 { Orders::Invalid(order) } else { Orders::Valid(order) }
 }
 
 fn main() {
-    let _streams = stream::iter([1, 10]).split_with(split_order);
+    drop(split_order(1));
 }

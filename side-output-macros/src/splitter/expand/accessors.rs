@@ -37,7 +37,11 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
         #splitter_cfg
         #[doc = #doc]
         #[must_use = "streams do nothing unless they are read, wired or discarded"]
-        #[allow(dead_code, reason = "not every splitter is split by a stream")]
+        #[allow(
+            dead_code,
+            explicit_outlives_requirements,
+            reason = "the bounds are the enum's, and not every splitter splits a stream"
+        )]
         #allow_private
         #vis struct #streams #generics #where_clause { #(#fields,)* }
     }

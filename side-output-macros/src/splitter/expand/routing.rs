@@ -2,9 +2,10 @@
 
 use crate::splitter::model::Splitter;
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, quote};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::GenericParam;
 use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
 
 /// ```text
 /// impl Splitter for Orders {
@@ -88,7 +89,10 @@ pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
             let (variant, bound) = output.conversion();
             let main = output.main.is_some().then(|| quote!(.main()));
             let tap = output.tap.is_some().then(|| quote!(.tap()));
-            let capacity = output.capacity.as_ref().map(|capacity| quote!(.capacity(#capacity)));
+            let capacity = output.capacity.as_ref().map(|capacity| {
+                // Of its span, so that a constant that is zero is reported there.
+                quote_spanned!(capacity.span()=> .capacity(#capacity))
+            });
             let overflow = output.overflow.as_ref().map(|overflow| {
                 let policy = match overflow.value().as_str() {
                     "drop_oldest" => quote!(DropOldest),
@@ -123,13 +127,13 @@ pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
                         }
                     }
 
-                    fn lane(lanes: &mut #lanes #ty_generics) -> &mut #so::Lane<#payload> {
+                    fn lane<'__l>(lanes: &'__l mut #lanes #ty_generics) -> &'__l mut #so::Lane<#payload> {
                         &mut lanes.#field
                     }
 
-                    fn stream<__H: #so::Outlet<Self>>(
-                        streams: &mut #streams #of_outlet,
-                    ) -> &mut #so::DataStream<#payload, <__H as #so::Outlet<Self>>::Source<#index>> {
+                    fn stream<'__s, __H: #so::Outlet<Self>>(
+                        streams: &'__s mut #streams #of_outlet,
+                    ) -> &'__s mut #so::DataStream<#payload, <__H as #so::Outlet<Self>>::Source<#index>> {
                         &mut streams.#field
                     }
                 }

@@ -63,7 +63,7 @@ pub(super) fn tag_enum(splitter: &Splitter) -> TokenStream {
     quote! {
         #splitter_cfg
         #[doc = #doc]
-        #[derive(
+        #[::core::prelude::v1::derive(
             ::core::clone::Clone,
             ::core::marker::Copy,
             ::core::fmt::Debug,

@@ -6,8 +6,9 @@
 
 use crate::splitter::model::{Output, Splitter};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::Index;
+use syn::ext::IdentExt as _;
 
 /// Most outputs that stand in one group.
 const FLAT: usize = 12;
@@ -40,7 +41,11 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
         #cfg
         #[doc = #doc]
         #[must_use = "a wiring does nothing unless it is run"]
-        #[allow(dead_code, reason = "not every splitter is wired")]
+        #[allow(
+            dead_code,
+            explicit_outlives_requirements,
+            reason = "the bounds are the enum's, and not every splitter is wired"
+        )]
         #allow_private
         #vis struct #wiring #generics #where_clause {
             wiring: #so::Wiring<#ty, __D>,
@@ -71,7 +76,14 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     let states = states(splitter);
     let all = splitter.lines_type(&states);
     let slots = slots(splitter, &states);
-    let wired: Vec<_> = (0..states.len()).map(|index| is_wired(splitter, index)).collect();
+    // Of the variants' spans: the note of the error then points at the variant.
+    let wired = splitter.outputs.iter().map(|output| {
+        let (state, mark) = (state(output.index), is_wired(splitter, output.index));
+        let span = output.ident.span();
+        let (state, mark) =
+            (Ident::new(&state.to_string(), span), Ident::new(&mark.to_string(), span));
+        quote_spanned!(span=> #state: #mark)
+    });
     let groups = groups(splitter).map(|(number, outputs)| group(splitter, number, outputs));
     let marks = splitter.outputs.iter().map(|output| mark(splitter, output));
     let predicates = predicates(splitter);
@@ -89,7 +101,7 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
             /// function or a destination. Dropped before its end, it cancels.
             #vis fn run(self) -> #so::Run<#ty, __D, #all>
             where
-                #(#states: #wired,)*
+                #(#wired,)*
             {
                 self.wiring.run(self.lines)
             }
@@ -258,9 +270,9 @@ fn mark(splitter: &Splitter, output: &Output) -> TokenStream {
 
 /// `InvalidIsWired`; with a number where two variants, each behind a `cfg`, have one name.
 fn is_wired(splitter: &Splitter, index: usize) -> Ident {
-    let variant = &splitter.outputs[index].ident;
+    let variant = splitter.outputs[index].ident.unraw();
     let span = Span::call_site();
-    if splitter.outputs[..index].iter().any(|other| other.ident == *variant) {
+    if splitter.outputs[..index].iter().any(|other| other.ident.unraw() == variant) {
         format_ident!("{variant}{index}IsWired", span = span)
     } else {
         format_ident!("{variant}IsWired", span = span)
