@@ -25,9 +25,7 @@ mod macro_16 {
         #[main]
         Valid(u8),
         #[output(capacity = 3, overflow = "drop_newest")]
-        Invalid {
-            text: &'static str,
-        },
+        Invalid { text: &'static str },
     }
 
     #[test]
@@ -104,13 +102,41 @@ mod macro_15 {
     trait Outlet {}
     trait Drop {}
     fn drop() {}
-    macro_rules! vec { () => { compile_error!("mine") } }
-    macro_rules! panic { () => { compile_error!("mine") } }
-    macro_rules! write { () => { compile_error!("mine") } }
-    macro_rules! matches { () => { compile_error!("mine") } }
-    macro_rules! unreachable { () => { compile_error!("mine") } }
-    macro_rules! assert { () => { compile_error!("mine") } }
-    macro_rules! impl_tag_serde { ($t:ident) => { compile_error!("mine") } }
+    macro_rules! vec {
+        () => {
+            compile_error!("mine")
+        };
+    }
+    macro_rules! panic {
+        () => {
+            compile_error!("mine")
+        };
+    }
+    macro_rules! write {
+        () => {
+            compile_error!("mine")
+        };
+    }
+    macro_rules! matches {
+        () => {
+            compile_error!("mine")
+        };
+    }
+    macro_rules! unreachable {
+        () => {
+            compile_error!("mine")
+        };
+    }
+    macro_rules! assert {
+        () => {
+            compile_error!("mine")
+        };
+    }
+    macro_rules! impl_tag_serde {
+        ($t:ident) => {
+            compile_error!("mine")
+        };
+    }
 
     /// Methods that every type has here, in the way of those that are called.
     trait Everything: Sized {

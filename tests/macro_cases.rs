@@ -5,7 +5,8 @@
     unreachable_pub,
     unnameable_types,
     dead_code,
-    reason = "visibilities are what some of the cases are about"
+    clippy::non_minimal_cfg,
+    reason = "visibilities and `cfg` are what some of the cases are about"
 )]
 
 use futures::executor::block_on;
@@ -74,9 +75,10 @@ fn every_shape_of_variant_is_an_output() {
 #[test]
 fn attributes_reach_the_specification() {
     let spec = Numbers::OUTPUTS;
-    assert_eq!(spec.iter().map(|spec| spec.name).collect::<Vec<_>>(), [
-        "even", "uneven", "seen", "pair", "nothing", "empty"
-    ]);
+    assert_eq!(
+        spec.iter().map(|spec| spec.name).collect::<Vec<_>>(),
+        ["even", "uneven", "seen", "pair", "nothing", "empty"]
+    );
     assert!(spec[0].main && !spec[0].tap && spec[2].tap);
     assert_eq!((spec[1].capacity.get(), spec[1].overflow), (2, Overflow::DropOldest));
     assert_eq!(spec[3].overflow, Overflow::Block);
@@ -291,6 +293,7 @@ mod macro_08 {
         use side_output::prelude::*;
 
         #[splitter]
+        #[derive(Debug)]
         pub enum Routes {
             Left(u8),
             Right(u8),

@@ -1,6 +1,12 @@
 //! Whatever variants, fields, parameters and enums are called, and wherever they stand.
 
 #![deny(warnings, ambiguous_associated_items)]
+#![allow(
+    clippy::many_single_char_names,
+    clippy::multiple_bound_locations,
+    clippy::upper_case_acronyms,
+    reason = "names are what the cases are about"
+)]
 
 use futures::executor::block_on;
 use futures::stream;
@@ -129,7 +135,7 @@ mod macro_02 {
     }
 }
 
-#[allow(non_camel_case_types)]
+#[allow(non_camel_case_types, reason = "raw identifiers are in lower case")]
 mod macro_03 {
     use super::*;
 
@@ -397,8 +403,10 @@ mod macro_19 {
 
     #[test]
     fn macro_19_an_enum_made_by_macro_rules() {
-        let streams = stream::iter([vec![(1, "a")], vec![]])
-            .split_with(|v: Vec<(u8, &'static str)>| if v.is_empty() { Made::Two(v) } else { Made::One(v) });
+        let streams =
+            stream::iter([vec![(1, "a")], vec![]]).split_with(|v: Vec<(u8, &'static str)>| {
+                if v.is_empty() { Made::Two(v) } else { Made::One(v) }
+            });
         let MadeStreams { one, two } = streams.boxed();
         let one: DataStream<Vec<(u8, &'static str)>> = one;
         drop((one, two));

@@ -31,6 +31,12 @@ fn misplaced(item: &proc_macro2::TokenStream) -> Option<syn::Error> {
     Some(syn::Error::new_spanned(name, message))
 }
 
+/// `::side_output::__private`, or where `crate = path` says.
+fn private_path(krate: Option<&syn::Path>) -> proc_macro2::TokenStream {
+    let default = || quote::quote!(::side_output::__private);
+    krate.map_or_else(default, |path| quote::quote!(#path::__private))
+}
+
 /// The attribute on whatever item it stands.
 fn attribute(
     args: proc_macro2::TokenStream,

@@ -57,10 +57,7 @@ fn assert_splitter(
     if !returned.found || splitter.is_ident("Self") {
         return None;
     }
-    let so = match krate {
-        Some(path) => quote!(#path::__private),
-        None => quote!(::side_output::__private),
-    };
+    let so = crate::private_path(krate);
     Some(syn::parse_quote! {
         const _: fn(&#splitter) -> usize = <#splitter as #so::Splitter>::index;
     })

@@ -66,9 +66,9 @@ impl OutputArgs {
         let mut seen = Vec::new();
         for attribute in attributes {
             if attribute.path().is_ident("main") {
-                args.main = marker(attribute, "main", args.main, errors);
+                args.main = Some(marker(attribute, "main", args.main, errors));
             } else if attribute.path().is_ident("tap") {
-                args.tap = marker(attribute, "tap", args.tap, errors);
+                args.tap = Some(marker(attribute, "tap", args.tap, errors));
             } else if attribute.path().is_ident("output") {
                 args.output(attribute, &mut seen, errors);
             } else if attribute.path().is_ident("cfg_attr") {
@@ -108,14 +108,14 @@ fn marker(
     name: &str,
     before: Option<Attribute>,
     errors: &mut Errors,
-) -> Option<Attribute> {
+) -> Attribute {
     if !matches!(attribute.meta, Meta::Path(_)) {
         let message = format!("`#[{name}]` takes no options; they go into `#[output(…)]`");
         errors.at(attribute, message);
     } else if before.is_some() {
         errors.at(attribute, format!("`#[{name}]` is repeated; remove one of them"));
     }
-    Some(before.unwrap_or_else(|| attribute.clone()))
+    before.unwrap_or_else(|| attribute.clone())
 }
 
 /// The attribute runs before `cfg_attr` is evaluated, so it cannot know what is inside.
@@ -317,8 +317,7 @@ pub(super) fn cfg_predicate(attributes: &[Attribute]) -> Option<TokenStream> {
         if attribute.path().is_ident("cfg") {
             all.push(list.tokens.clone());
         } else if attribute.path().is_ident("cfg_attr") {
-            let Ok(metas) = list
-                .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+            let Ok(metas) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
             else {
                 continue;
             };

@@ -50,6 +50,7 @@ pub(super) fn expand(splitter: &Splitter) -> TokenStream {
             dead_code,
             deprecated,
             explicit_outlives_requirements,
+            single_use_lifetimes,
             unreachable_patterns,
             unused_variables,
             unused_mut,

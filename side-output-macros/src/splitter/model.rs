@@ -3,7 +3,7 @@
 use super::args::{self, EnumArgs, OutputArgs};
 use crate::case;
 use crate::errors::Errors;
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote};
 use std::collections::HashSet;
 use syn::ext::IdentExt as _;
@@ -122,13 +122,10 @@ impl Splitter {
 
         let vis_differs = args.vis.is_some();
         let vis = located(args.vis.as_ref().unwrap_or(&item.vis));
-        let so = match &args.krate {
-            Some(path) => quote!(#path::__private),
-            None => quote!(::side_output::__private),
-        };
+        let so = crate::private_path(args.krate.as_ref());
         let cfg = args::cfg_predicate(&item.attrs);
         let cfg = cfg.map_or_else(TokenStream::new, |predicate| quote!(#[cfg(#predicate)]));
-        Self { generics, ty, vis, vis_differs, so, cfg, outputs, item }
+        Self { item, generics, ty, vis, vis_differs, so, cfg, outputs }
     }
 
     /// The enum's generics and `params`, at the end.
@@ -194,6 +191,11 @@ impl Output {
             renamed: args.name,
             ident,
         }
+    }
+
+    /// The index as it stands in a type: `1`, not `1usize`.
+    pub(super) fn literal(&self) -> Literal {
+        Literal::usize_unsuffixed(self.index)
     }
 
     /// Gives the output another name, where the one it has is taken.
@@ -312,7 +314,9 @@ fn is_serde(path: &Path) -> bool {
 /// A struct must not have a parameter that no field uses.
 fn used_generics(generics: &Generics, fields: &[PayloadField]) -> Generics {
     let mut used = Mentioned::default();
-    fields.iter().for_each(|field| used.visit_type(&field.ty));
+    for field in fields {
+        used.visit_type(&field.ty);
+    }
     let mut unused = Mentioned::default();
     let mut kept = Generics::default();
     for param in &generics.params {

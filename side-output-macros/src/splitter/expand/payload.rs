@@ -28,7 +28,8 @@ pub(super) fn structs(splitter: &Splitter) -> TokenStream {
             let doc = default.then(|| quote!(#[doc = #text]));
             quote!(#cfg #doc #(#attrs)* #vis #ident: #ty)
         });
-        let derive = (!derives.is_empty()).then(|| quote!(#[::core::prelude::v1::derive(#(#derives),*)]));
+        let derive =
+            (!derives.is_empty()).then(|| quote!(#[::core::prelude::v1::derive(#(#derives),*)]));
         Some(quote! {
             #splitter_cfg
             #cfg

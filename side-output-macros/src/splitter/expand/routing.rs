@@ -1,6 +1,6 @@
 //! What the runtime needs: the traits of a splitter and its lanes.
 
-use crate::splitter::model::Splitter;
+use crate::splitter::model::{Output, Splitter};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::GenericParam;
@@ -29,15 +29,15 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
     let of_driver = splitter.arguments_and(&quote!(#so::Typed<__D>));
     let slots = splitter.outputs.len();
     let specs = splitter.outputs.iter().map(|output| {
-        let (cfg, index) = (&output.cfg, output.index);
+        let (cfg, index) = (&output.cfg, output.literal());
         quote!(#cfg <Self as #so::OutputAt<#index>>::SPEC)
     });
     let arms = splitter.outputs.iter().map(|output| {
-        let (cfg, variant, index) = (&output.cfg, &output.ident, output.index);
+        let (cfg, variant, index) = (&output.cfg, &output.ident, output.literal());
         quote!(#cfg Self::#variant { .. } => #index)
     });
     let fields = splitter.outputs.iter().map(|output| {
-        let (cfg, field, index) = (&output.cfg, &output.field, output.index);
+        let (cfg, field, index) = (&output.cfg, &output.field, output.literal());
         quote!(#cfg #field: #so::Hub::stream::<#index>(hub))
     });
     quote! {
@@ -84,7 +84,7 @@ pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
         .iter()
         .map(|output| {
             let (cfg, index, name, field) =
-                (&output.cfg, output.index, &output.name, &output.field);
+                (&output.cfg, output.literal(), &output.name, &output.field);
             let payload = &output.payload;
             let (variant, bound) = output.conversion();
             let main = output.main.is_some().then(|| quote!(.main()));
@@ -160,7 +160,7 @@ pub(super) fn lanes(splitter: &Splitter) -> TokenStream {
     let outputs = &splitter.outputs;
     let cfgs: Vec<_> = outputs.iter().map(|output| &output.cfg).collect();
     let fields: Vec<_> = outputs.iter().map(|output| &output.field).collect();
-    let indexes: Vec<_> = outputs.iter().map(|output| output.index).collect();
+    let indexes: Vec<_> = outputs.iter().map(Output::literal).collect();
     let payloads = outputs.iter().map(|output| &output.payload);
     let arms = splitter.route_arms(|output, payload| {
         let field = &output.field;
@@ -209,7 +209,7 @@ impl Splitter {
     /// Arms of a `match` over the enum; `body` gets the payload.
     pub(super) fn route_arms(
         &self,
-        body: impl Fn(&crate::splitter::model::Output, &TokenStream) -> TokenStream,
+        body: impl Fn(&Output, &TokenStream) -> TokenStream,
     ) -> TokenStream {
         let ident = &self.item.ident;
         self.outputs
