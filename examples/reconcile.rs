@@ -80,19 +80,16 @@ impl KeyedCoProcess for Reconcile {
 }
 
 pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let second = Timestamp::from_secs;
-    let order = |id: &str, at| Element::record(Order { id: id.into(), ts: second(at) }, second(at));
-    let pay = |id: &str, at| Element::record(Pay { order_id: id.into() }, second(at));
+    let at = Timestamp::from_secs;
+    let order = |id: &str, s| Element::record(Order { id: id.into(), ts: at(s) }, at(s));
+    let pay = |id: &str, s| Element::record(Pay { order_id: id.into() }, at(s));
     let orders = [order("o-1", 0), order("o-2", 5), Element::watermark(Timestamp::MAX)];
     // o-2 is paid after 11 minutes, o-3 is no order.
-    let payments =
-        [pay("o-1", 60), Element::watermark(second(605)), pay("o-2", 660), pay("o-3", 661)];
+    let payments = [pay("o-1", 60), Element::watermark(at(605)), pay("o-2", 660), pay("o-3", 661)];
     // Payments come a moment later; between streams that are ready, nothing says which is first.
     let payments = yield_now().map(|()| stream::iter(payments)).flatten_stream();
-
-    let orders =
-        DataStream::from_elements(stream::iter(orders)).key_by(|order: &Order| order.id.clone());
-    let payments = DataStream::from_elements(payments).key_by(|pay: &Pay| pay.order_id.clone());
+    let orders = DataStream::from_elements(stream::iter(orders)).key_by(|o: &Order| o.id.clone());
+    let payments = DataStream::from_elements(payments).key_by(|p: &Pay| p.order_id.clone());
     let (mut matched, mut unpaid, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     block_on(
         orders
