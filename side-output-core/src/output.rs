@@ -2,14 +2,15 @@
 //!
 //! Nothing here polls, buffers for a reader or knows a clock.
 
+pub(crate) mod by_hand;
 mod context;
 mod lane;
 mod ledger;
-pub(crate) mod pair;
 mod routes;
 mod single;
 mod spec;
 mod tag;
+mod with_timestamp;
 
 pub use self::context::Context;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
@@ -17,9 +18,12 @@ pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};
 pub use self::single::{Single, SingleLanes};
 pub use self::spec::{OutputSpec, Overflow};
-pub use self::tag::{Tag, TagOf, TapTagOf, UnknownTag};
+#[cfg(feature = "serde")]
+pub use self::tag::deserialize_tag;
+pub use self::tag::{PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
+pub use self::with_timestamp::WithTimestamp;
 
-use crate::stream::{Driver, Hub, Outlet, Typed};
+use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};
 use std::sync::Arc;
 
 /// An enum of outputs: each value is one record on its way through exactly one of them.
@@ -70,6 +74,11 @@ pub trait OutputAt<const I: usize>: Splitter {
 
     /// This output's buffer.
     fn lane(lanes: &mut Self::Lanes) -> &mut Lane<Self::Payload>;
+
+    /// This output's stream.
+    fn stream<H: Outlet<Self>>(
+        streams: &mut Self::Streams<H>,
+    ) -> &mut DataStream<Self::Payload, H::Source<I>>;
 }
 
 /// An output marked `#[tap]`: it receives records beside the returned route.

@@ -1,4 +1,4 @@
-use super::{Collect, TapTagOf};
+use super::{Collect, Splitter, TapTagOf};
 use crate::time::Timestamp;
 use std::fmt;
 
@@ -62,21 +62,6 @@ impl<S> Context<S> {
         self.watermark
     }
 
-    /// Emits `value` to a tap, beside the route that the function returns.
-    ///
-    /// Only outputs marked `#[tap]` can be emitted this way; the route through any other output
-    /// is returned.
-    #[inline]
-    pub fn output<G: TapTagOf<S>>(&mut self, tag: G, value: G::Payload) {
-        drop(tag);
-        self.taps.push(G::wrap(value));
-    }
-
-    /// Takes what was emitted to the taps so far: for unit tests of split functions.
-    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S> {
-        self.taps.drain(..)
-    }
-
     /// Points the context at the next record.
     #[inline]
     pub(crate) fn set(&mut self, timestamp: Timestamp, watermark: Timestamp) {
@@ -93,6 +78,23 @@ impl<S> Context<S> {
                 out.emit(route, at);
             }
         }
+    }
+}
+
+impl<S: Splitter> Context<S> {
+    /// Emits `value` to a tap, beside the route that the function returns.
+    ///
+    /// Only outputs marked `#[tap]` can be emitted this way; the route through any other output
+    /// is returned.
+    #[inline]
+    pub fn output<G: TapTagOf<S>>(&mut self, tag: G, value: G::Payload) {
+        drop(tag);
+        self.taps.push(G::wrap(value));
+    }
+
+    /// Takes what was emitted to the taps so far: for unit tests of split functions.
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S> {
+        self.taps.drain(..)
     }
 }
 

@@ -49,6 +49,13 @@ impl<T> OutputAt<0> for Single<T> {
     fn lane(lanes: &mut SingleLanes<T>) -> &mut Lane<T> {
         &mut lanes.0
     }
+
+    #[inline]
+    fn stream<H: Outlet<Self>>(
+        streams: &mut DataStream<T, H::Source<0>>,
+    ) -> &mut DataStream<T, H::Source<0>> {
+        streams
+    }
 }
 
 impl<T> Lanes<Single<T>> for SingleLanes<T> {

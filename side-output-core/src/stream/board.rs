@@ -87,6 +87,8 @@ impl Board {
     pub(crate) fn new(name: &'static str, slots: usize, outputs: &[OutputSpec]) -> Arc<Self> {
         let mut ports: Vec<_> =
             (0..slots).map(|index| PortState::new(OutputSpec::new(index, ""))).collect();
+        // One more than there are outputs: the place of a driver that reads none.
+        ports.push(PortState::new(OutputSpec::new(slots, "")));
         for spec in outputs {
             ports[spec.index] = PortState { open: true, ..PortState::new(*spec) };
         }
@@ -172,6 +174,17 @@ impl State {
             room = room.min(free);
         }
         Ok(room)
+    }
+
+    /// Enters that the reader of output `index` took `records` from its lane; those who waited
+    /// for room there can go on.
+    pub(crate) fn taken(&mut self, index: usize, records: usize) -> Wakers {
+        let port = &mut self.ports[index];
+        port.load = 0;
+        port.buffered = 0;
+        port.delivered += records as u64;
+        self.moves += 1;
+        self.take_waiting(|wait| wait == Wait::Room(index))
     }
 
     /// Takes the wakers of those who wait and for whom `wanted` holds.
@@ -333,6 +346,13 @@ pub struct LedgerHandle(Arc<Board>);
 impl LedgerHandle {
     pub(crate) const fn new(board: Arc<Board>) -> Self {
         Self(board)
+    }
+
+    /// A ledger without outputs.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn empty() -> Self {
+        Self(Board::new("", 0, &[]))
     }
 
     /// The ledger at this moment.

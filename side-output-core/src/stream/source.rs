@@ -1,4 +1,4 @@
-use super::{Driver, Port};
+use super::{DataStream, Driver, LedgerHandle, Port};
 use crate::error::StreamError;
 use crate::output::{Lane, OutputAt, Splitter};
 use std::fmt;
@@ -60,6 +60,11 @@ pub trait Source<T> {
     /// Asks for an error instead of waiting for ever where another output is full and nobody
     /// reads it.
     fn fail_on_stall(&mut self) {}
+
+    /// Reads the ledger of the operator behind this source, if there is one.
+    fn ledger(&self) -> Option<LedgerHandle> {
+        None
+    }
 }
 
 /// Any source of `T`, boxed.
@@ -92,6 +97,10 @@ impl<T> Source<T> for BoxSource<T> {
     fn fail_on_stall(&mut self) {
         self.0.fail_on_stall();
     }
+
+    fn ledger(&self) -> Option<LedgerHandle> {
+        self.0.ledger()
+    }
 }
 
 impl<T> fmt::Debug for BoxSource<T> {
@@ -108,6 +117,16 @@ pub trait Outlet<S: Splitter> {
         S: OutputAt<I>;
 }
 
+/// An outlet whose streams can be boxed: all there is behind them may leave for another thread.
+pub trait SendOutlet<S: Splitter>: Outlet<S> {
+    /// The stream with a type that names only what it carries.
+    fn boxed<const I: usize>(
+        stream: DataStream<S::Payload, Self::Source<I>>,
+    ) -> DataStream<S::Payload>
+    where
+        S: OutputAt<I>;
+}
+
 /// Streams that know the type of their operator: records reach `for_each` without a detour.
 #[derive(Debug)]
 pub struct Typed<D>(PhantomData<fn() -> D>);
@@ -117,6 +136,22 @@ impl<S: Splitter, D: Driver<S>> Outlet<S> for Typed<D> {
         = Port<S, D, I>
     where
         S: OutputAt<I>;
+}
+
+impl<S, D> SendOutlet<S> for Typed<D>
+where
+    S: Splitter + 'static,
+    S::Lanes: Send,
+    D: Driver<S> + Send + 'static,
+{
+    fn boxed<const I: usize>(
+        stream: DataStream<S::Payload, Self::Source<I>>,
+    ) -> DataStream<S::Payload>
+    where
+        S: OutputAt<I>,
+    {
+        stream.boxed_port()
+    }
 }
 
 /// Streams whose type names only what they carry.
@@ -129,4 +164,15 @@ impl<S: Splitter> Outlet<S> for Boxed {
         = BoxSource<<S as OutputAt<I>>::Payload>
     where
         S: OutputAt<I>;
+}
+
+impl<S: Splitter> SendOutlet<S> for Boxed {
+    fn boxed<const I: usize>(
+        stream: DataStream<S::Payload, Self::Source<I>>,
+    ) -> DataStream<S::Payload>
+    where
+        S: OutputAt<I>,
+    {
+        stream
+    }
 }

@@ -1,0 +1,108 @@
+//! Wiring: every output has a destination, and one future drives them all.
+//!
+//! Records go straight from the function into the destinations; there is no lane in between, and
+//! nothing can deadlock, because whoever drives the input drives the destinations too.
+
+mod destination;
+mod overflow;
+mod run;
+mod sink;
+mod slot;
+mod through;
+
+pub use self::destination::{
+    Destination, DestinationVisitor, Destinations, Discard, Each, IntoDestination, Itself, Line,
+    Sum, discard, each,
+};
+pub use self::overflow::{
+    DiscardNoting, Discarded, IntoOverflowing, OverflowInto, Overflowing, discard_noting,
+    overflow_into,
+};
+pub use self::run::Run;
+pub use self::sink::{IntoSink, ToSink};
+pub use self::slot::{Absent, NotWired, Slot};
+pub use self::through::{IntoThrough, Outcome, Through};
+
+use super::{DataStream, Hub, LedgerHandle, Port};
+use crate::error::StreamError;
+use crate::output::{OutputAt, Splitter};
+use std::fmt;
+use std::sync::Arc;
+
+/// In place of a destination, as long as an output has none.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Unwired;
+
+impl Unwired {
+    /// The placeholder; only generated code needs it.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self
+    }
+}
+
+impl Default for Unwired {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The operator whose outputs are being wired.
+pub struct Wiring<S: Splitter, D> {
+    hub: Option<Arc<Hub<S, D>>>,
+    /// An output whose stream somebody else has.
+    taken: Option<&'static str>,
+}
+
+impl<S: Splitter, D> Wiring<S, D> {
+    /// A wiring without streams.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { hub: None, taken: None }
+    }
+
+    /// Takes the stream of one output over.
+    #[doc(hidden)]
+    pub fn attach<const I: usize>(&mut self, stream: DataStream<S::Payload, Port<S, D, I>>)
+    where
+        S: OutputAt<I>,
+        D: super::Driver<S>,
+    {
+        match stream.into_port() {
+            Ok(port) => self.hub = Some(port.detach()),
+            Err(name) => self.taken = Some(name),
+        }
+    }
+
+    /// The ledger, also while the wiring runs and after it.
+    #[must_use]
+    pub fn ledger_handle(&self) -> Option<LedgerHandle> {
+        self.hub.as_ref().map(|hub| LedgerHandle::new(Arc::clone(&hub.board)))
+    }
+
+    /// Drives the operator into `destinations`.
+    #[doc(hidden)]
+    pub fn run<K: Destinations<S>>(self, destinations: K) -> Run<S, D, K> {
+        let start = match (self.taken, self.hub) {
+            (Some(output), _) => Err(StreamError::Taken { output }),
+            (None, Some(hub)) => Ok(hub),
+            (None, None) => Err(StreamError::Cancelled),
+        };
+        Run::new(start, destinations)
+    }
+}
+
+impl<S: Splitter, D> Default for Wiring<S, D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Splitter, D> fmt::Debug for Wiring<S, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wiring").field("splitter", &S::NAME).finish_non_exhaustive()
+    }
+}

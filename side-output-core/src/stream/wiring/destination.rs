@@ -1,0 +1,283 @@
+use crate::error::StreamError;
+use crate::output::{Lane, OutputAt, OutputSpec, Overflow, Splitter};
+use crate::time::{Mark, Timestamp};
+use std::fmt;
+use std::marker::PhantomData;
+use std::task::{Context, Poll};
+
+/// What became of the records that a destination was handed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Handed on.
+    pub delivered: u64,
+    /// Waiting.
+    pub buffered: u64,
+    /// Dropped by the overflow policy.
+    pub dropped: u64,
+    /// Discarded.
+    pub discarded: u64,
+}
+
+/// Where the records of one wired output go.
+pub trait Destination<T> {
+    /// Whether it can ever keep the splitter waiting.
+    ///
+    /// Where it cannot, the waiting path is not even compiled.
+    const WAITS: bool;
+
+    /// Takes a record.
+    fn push(&mut self, value: T, at: Timestamp);
+
+    /// Takes a mark.
+    fn mark(&mut self, mark: Mark) {
+        let _ = mark;
+    }
+
+    /// Number of records that wait here.
+    fn load(&self) -> usize {
+        0
+    }
+
+    /// Keeps at most `capacity` waiting records, dropping by the policy.
+    fn trim(&mut self, capacity: usize, overflow: Overflow) {
+        let _ = (capacity, overflow);
+    }
+
+    /// Moves on what waits; `idle` says that no more comes for now.
+    fn poll_progress(&mut self, cx: &mut Context<'_>, idle: bool) -> Poll<Result<(), StreamError>> {
+        let _ = (cx, idle);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Moves on everything and closes; called until it is ready.
+    fn poll_finish(
+        &mut self,
+        cx: &mut Context<'_>,
+        end: &Result<(), StreamError>,
+    ) -> Poll<Result<(), StreamError>> {
+        let _ = (cx, end);
+        Poll::Ready(Ok(()))
+    }
+
+    /// What became of the `routed` records that were pushed.
+    fn sum(&self, routed: u64) -> Sum;
+}
+
+/// What can be given to an output of a wiring: a `Sink`, a closure from the output's stream to a
+/// future, [`each`], or [`discard`].
+///
+/// `M` tells the kinds apart; it is inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a destination for records of type `{T}`",
+    label = "expected a `Sink<{T}>`, a closure `|stream: DataStream<{T}>| future`, `each(…)` or \
+             `discard()`"
+)]
+pub trait IntoDestination<T, M> {
+    /// The destination.
+    type Destination: Destination<T>;
+
+    /// Makes the destination of the output `spec`.
+    fn into_destination(self, spec: OutputSpec) -> Self::Destination;
+}
+
+/// Marks what is a destination itself.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Itself;
+
+impl<T, K: Destination<T>> IntoDestination<T, Itself> for K {
+    type Destination = K;
+
+    fn into_destination(self, _spec: OutputSpec) -> K {
+        self
+    }
+}
+
+/// Discards every record, and counts it.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Numbers {
+///     #[main]
+///     Small(u32),
+///     Large(u32),
+/// }
+///
+/// let mut small = Vec::new();
+/// let ledger = block_on(
+///     stream::iter([1, 1000, 2])
+///         .split_with(|n: u32| if n < 10 { Numbers::Small(n) } else { Numbers::Large(n) })
+///         .wire()
+///         .small(&mut small)
+///         .large(discard())
+///         .run(),
+/// )?;
+/// assert_eq!(small, [1, 2]);
+/// assert_eq!(ledger["large"].discarded, 1);
+/// # Ok::<(), StreamError>(())
+/// ```
+#[must_use]
+pub const fn discard() -> Discard {
+    Discard
+}
+
+/// Destination for the [`discard`] function.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Discard;
+
+impl<T> Destination<T> for Discard {
+    const WAITS: bool = false;
+
+    #[inline]
+    fn push(&mut self, value: T, _at: Timestamp) {
+        drop(value);
+    }
+
+    fn sum(&self, routed: u64) -> Sum {
+        Sum { discarded: routed, ..Sum::default() }
+    }
+}
+
+/// Calls `f` with every record, without ever waiting: the fastest destination.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Numbers {
+///     Even(u64),
+///     Odd(u64),
+/// }
+///
+/// let (mut even, mut odd) = (0, 0);
+/// block_on(
+///     stream::iter(0..10)
+///         .split_with(|n: u64| if n % 2 == 0 { Numbers::Even(n) } else { Numbers::Odd(n) })
+///         .wire()
+///         .even(each(|n| even += n))
+///         .odd(each(|n| odd += n))
+///         .run(),
+/// )?;
+/// assert_eq!((even, odd), (20, 25));
+/// # Ok::<(), StreamError>(())
+/// ```
+pub const fn each<T, F: FnMut(T)>(f: F) -> Each<T, F> {
+    Each { f, values: PhantomData }
+}
+
+/// Destination for the [`each`] function.
+pub struct Each<T, F> {
+    f: F,
+    values: PhantomData<fn(T)>,
+}
+
+impl<T, F: FnMut(T)> Destination<T> for Each<T, F> {
+    const WAITS: bool = false;
+
+    #[inline]
+    fn push(&mut self, value: T, _at: Timestamp) {
+        (self.f)(value);
+    }
+
+    fn sum(&self, routed: u64) -> Sum {
+        Sum { delivered: routed, ..Sum::default() }
+    }
+}
+
+impl<T, F> fmt::Debug for Each<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Each")
+    }
+}
+
+/// The destination of every output of `S`.
+pub trait Destinations<S: Splitter> {
+    /// Hands a record to the destination of its output.
+    fn push(&mut self, route: S, at: Timestamp);
+
+    /// Hands over what waits in lanes, from before the wiring.
+    fn take_lanes(&mut self, lanes: &mut S::Lanes);
+
+    /// Shows every destination to `visitor`.
+    fn visit<V: DestinationVisitor>(&mut self, visitor: &mut V);
+}
+
+/// Something to do with each destination.
+pub trait DestinationVisitor {
+    /// Called for the destination of each output.
+    fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>);
+}
+
+/// An output with its destination.
+pub struct Line<T, K> {
+    pub(super) spec: OutputSpec,
+    pub(super) routed: u64,
+    pub(super) destination: K,
+    pub(super) finished: bool,
+    /// Delivered, and dropped and discarded, before the wiring.
+    pub(super) before: u64,
+    pub(super) lost: (u64, u64),
+    values: PhantomData<fn(T)>,
+}
+
+impl<T, K: Destination<T>> Line<T, K> {
+    /// Leads output `I` of `S` to `destination`.
+    #[doc(hidden)]
+    pub fn new<S, M, const I: usize>(
+        destination: impl IntoDestination<T, M, Destination = K>,
+    ) -> Self
+    where
+        S: OutputAt<I, Payload = T>,
+    {
+        Self {
+            spec: S::SPEC,
+            routed: 0,
+            destination: destination.into_destination(S::SPEC),
+            finished: false,
+            before: 0,
+            lost: (0, 0),
+            values: PhantomData,
+        }
+    }
+
+    /// Hands a record over.
+    #[inline]
+    pub fn push(&mut self, value: T, at: Timestamp) {
+        self.routed += 1;
+        self.destination.push(value, at);
+    }
+
+    /// Hands over what waits in a lane, with its marks.
+    pub fn take_lane(&mut self, lane: &mut Lane<T>) {
+        let times = std::mem::take(&mut lane.times);
+        let mut marks = std::mem::take(&mut lane.marks).into_iter().peekable();
+        for (index, value) in lane.values.drain(..).enumerate() {
+            while let Some((_, mark)) = marks.next_if(|(at, _)| *at <= index) {
+                self.destination.mark(mark);
+            }
+            // Counted when it was routed; the counter starts from there.
+            self.destination.push(value, times.get(index).copied().unwrap_or(Timestamp::MIN));
+        }
+        marks.for_each(|(_, mark)| self.destination.mark(mark));
+    }
+}
+
+impl<T, K> fmt::Debug for Line<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line")
+            .field("output", &self.spec.name)
+            .field("routed", &self.routed)
+            .finish_non_exhaustive()
+    }
+}
