@@ -1,8 +1,8 @@
 //! One keyed function on several tasks.
 
-mod common;
+mod bare;
 
-use self::common::{Lines, at};
+use self::bare::{Lines, at};
 use futures::executor::block_on;
 use futures::{StreamExt as _, stream};
 use proptest::prelude::*;

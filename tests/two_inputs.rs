@@ -1,8 +1,8 @@
 //! Two inputs, reconciliation and broadcast configuration. Tests of cases carry their ids.
 
-mod common;
+mod bare;
 
-use self::common::{Bare, Lines, Seen, at};
+use self::bare::{Bare, Lines, Seen, at};
 use futures::executor::block_on;
 use futures::{StreamExt as _, stream};
 use futures_test::stream::StreamTestExt as _;

@@ -8,8 +8,19 @@ pub mod output;
 pub mod state;
 pub mod stream;
 pub mod time;
+pub mod window;
 
 mod sync;
+#[cfg(test)]
+mod test_support;
 
 pub use self::error::StreamError;
 pub use self::time::{Mark, Timestamp};
+
+/// What this crate's own macros name.
+#[doc(hidden)]
+#[cfg(feature = "serde")]
+pub mod __private {
+    pub use crate::output::deserialize_tag;
+    pub use serde::{Deserialize, Deserializer, Serialize, Serializer};
+}

@@ -13,6 +13,8 @@ mod keyed_process;
 mod process;
 mod reconcile;
 mod split;
+mod timestamps;
+mod window;
 
 pub use self::broadcast::{
     Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured,
@@ -30,6 +32,12 @@ pub use self::reconcile::{
     ReconciliationStreams,
 };
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
+pub use self::timestamps::{AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams};
+pub use self::window::{
+    Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDropped, LatePolicy,
+    LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
+    WindowOperator, WindowStreams, Windowed, WindowedLanes, Windows,
+};
 
 use crate::error::StreamError;
 use crate::output::{Collect, Splitter};

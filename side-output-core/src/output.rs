@@ -18,7 +18,9 @@ pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};
 pub use self::single::{Single, SingleLanes};
 pub use self::spec::{OutputSpec, Overflow};
-pub use self::tag::{Tag, TagOf, TapTagOf, UnknownTag};
+#[cfg(feature = "serde")]
+pub use self::tag::deserialize_tag;
+pub use self::tag::{PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
 pub use self::with_timestamp::WithTimestamp;
 
 use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};

@@ -67,6 +67,11 @@ macro_rules! splitter {
                     .next()
                     .unwrap_or_else($crate::stream::LedgerHandle::empty)
             }
+
+            /// The ledger of the operator behind the streams, at this moment.
+            pub fn ledger(&self) -> $crate::output::Ledger {
+                self.ledger_handle().read()
+            }
         }
 
         impl<$($param,)* H> std::fmt::Debug for $streams<$($param,)* H>
@@ -100,15 +105,15 @@ macro_rules! splitter {
             }
 
             #[inline]
-            fn visit<V: $crate::output::LaneVisitor>(&mut self, visitor: &mut V) {
+            fn visit<Vis: $crate::output::LaneVisitor>(&mut self, visitor: &mut Vis) {
                 $(visitor.lane($index, &mut self.$field);)*
             }
 
             #[inline]
-            fn visit_pairs<V: $crate::output::LanePairVisitor>(
+            fn visit_pairs<Vis: $crate::output::LanePairVisitor>(
                 &mut self,
                 other: &mut Self,
-                visitor: &mut V,
+                visitor: &mut Vis,
             ) {
                 $(visitor.pair($index, &mut self.$field, &mut other.$field);)*
             }

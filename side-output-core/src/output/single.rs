@@ -52,9 +52,9 @@ impl<T> OutputAt<0> for Single<T> {
 
     #[inline]
     fn stream<H: Outlet<Self>>(
-        stream: &mut DataStream<T, H::Source<0>>,
+        streams: &mut DataStream<T, H::Source<0>>,
     ) -> &mut DataStream<T, H::Source<0>> {
-        stream
+        streams
     }
 }
 

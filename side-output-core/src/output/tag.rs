@@ -95,16 +95,35 @@ impl<S: OutputAt<I>, const I: usize> TagOf<S> for Tag<S, I> {
     label = "expected the tag of an output of `{S}` that is marked `#[tap]`",
     note = "an exclusive output is not emitted: return its route"
 )]
-pub trait TapTagOf<S: Splitter>: TagOf<S> {
+pub trait TapTagOf<S: Splitter> {
+    /// What the tap carries. Not [`TagOf`]'s: a foreign tag would be reported twice.
+    type Payload;
+
     /// The route of `payload` through the tap.
     #[doc(hidden)]
     fn wrap(payload: Self::Payload) -> S;
 }
 
 impl<S: TapAt<I>, const I: usize> TapTagOf<S> for Tag<S, I> {
-    fn wrap(payload: Self::Payload) -> S {
+    type Payload = S::Payload;
+
+    fn wrap(payload: S::Payload) -> S {
         <S as OutputAt<I>>::wrap(payload)
     }
+}
+
+/// What all outputs of `S` carry; implemented by nothing.
+///
+/// It stands on `route` where the payloads differ, so that calling it says why it cannot work.
+#[diagnostic::on_unimplemented(
+    message = "a tag cannot route a `{Self}`: the outputs of `{S}` carry different types",
+    label = "`route` needs outputs that all carry the same type",
+    note = "match on the tag, and build the variant that belongs to it"
+)]
+pub trait PayloadOfAll<S>: Sized {
+    /// Never called: there is no implementation.
+    #[doc(hidden)]
+    fn route(self) -> S;
 }
 
 /// A name that is none of the outputs, found when a configuration is parsed.
@@ -157,3 +176,64 @@ impl fmt::Display for UnknownTag {
 }
 
 impl Error for UnknownTag {}
+
+/// Implements serde's traits for a generated enum of tags, as the tag's name.
+///
+/// It is a macro of this crate because only this crate knows whether its feature `serde` is on,
+/// and so that the crate of the splitter needs no dependency on serde.
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __impl_tag_serde {
+    ($tag:ident) => {
+        impl $crate::__private::Serialize for $tag {
+            fn serialize<S: $crate::__private::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::core::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(<$tag>::name(*self))
+            }
+        }
+
+        impl<'de> $crate::__private::Deserialize<'de> for $tag {
+            fn deserialize<D: $crate::__private::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::core::result::Result<Self, D::Error> {
+                $crate::__private::deserialize_tag(deserializer)
+            }
+        }
+    };
+}
+
+/// Implements nothing: the feature `serde` is off.
+#[cfg(not(feature = "serde"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __impl_tag_serde {
+    ($tag:ident) => {};
+}
+
+/// Reads the name of a tag.
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+pub fn deserialize_tag<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: std::str::FromStr<Err = UnknownTag>,
+    D: serde::Deserializer<'de>,
+{
+    struct Name<T>(PhantomData<T>);
+
+    impl<T: std::str::FromStr<Err = UnknownTag>> serde::de::Visitor<'_> for Name<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the name of an output")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<T, E> {
+            name.parse().map_err(E::custom)
+        }
+    }
+
+    deserializer.deserialize_str(Name(PhantomData))
+}

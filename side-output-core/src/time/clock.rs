@@ -144,7 +144,9 @@ impl Alarms {
                 Some(_) => {
                     let alarm = heap.pop();
                     drop(heap);
-                    alarm.into_iter().for_each(|alarm| alarm.waker.wake());
+                    if let Some(alarm) = alarm {
+                        alarm.waker.wake();
+                    }
                     self.heap.lock().unwrap_or_else(PoisonError::into_inner)
                 }
             };

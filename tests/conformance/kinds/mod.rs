@@ -7,6 +7,8 @@ mod keyed_process;
 mod ops;
 mod process;
 mod union;
+mod watermarks;
+mod window;
 
 use crate::fan::Fan;
 use crate::model::Item;
@@ -69,6 +71,8 @@ pub fn kind(
         "keyed_process" => keyed_process::parse(operator, outputs),
         "process" => process::parse(operator, outputs),
         "union" => union::parse(operator),
+        "watermarks" => watermarks::parse(operator),
+        "window" | "window_all" => window::parse(operator, outputs),
         _ => Err(format!("unknown kind `{name}`")),
     }
 }
@@ -137,6 +141,7 @@ impl<S, F: FnMut(S) -> (String, Value)> Collect<S> for Collected<'_, F> {
     }
 }
 
+/// Feeds an element to an operator with one input, with room for a single route at a time.
 /// The outputs of a fan by name; what is left over is discarded.
 pub fn named(
     names: &[String],

@@ -32,10 +32,10 @@ pub(super) struct Pipe<S> {
 }
 
 impl<S> Pipe<S> {
-    const fn new() -> Self {
+    fn new() -> Self {
         Self {
             items: VecDeque::new(),
-            tally: Tally { unrouted: 0, extra: 0, fired: 0 },
+            tally: Tally::default(),
             received: 0,
             failed: 0,
             end: None,

@@ -53,8 +53,8 @@ impl<S> Collect<S> for Staged<S> {
 }
 
 impl<S, D> PartitionTask<S, D> {
-    pub(super) const fn new(pipes: Arc<Pipes<S>>, partition: usize, driver: D) -> Self {
-        let staged = Staged { items: Vec::new(), tally: Tally { unrouted: 0, extra: 0, fired: 0 } };
+    pub(super) fn new(pipes: Arc<Pipes<S>>, partition: usize, driver: D) -> Self {
+        let staged = Staged { items: Vec::new(), tally: Tally::default() };
         Self { pipes, partition, driver: Some(driver), staged, received: 0 }
     }
 
