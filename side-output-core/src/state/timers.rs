@@ -194,6 +194,7 @@ impl Timers {
 
     /// Slot and time of the first entry at or before `until`, dead or not.
     #[inline]
+    #[must_use]
     pub fn peek(&self, until: Timestamp) -> Option<(u32, Timestamp)> {
         let Reverse(entry) = self.heap.peek()?;
         (entry.at <= until).then_some((entry.slot, entry.at))
@@ -217,6 +218,7 @@ impl Timers {
     }
 
     /// Whether the first entry is a timer that is set; `times` are those of its slot.
+    #[must_use]
     pub fn is_first_live(&self, times: &Times) -> bool {
         self.heap.peek().is_some_and(|Reverse(entry)| times.contains(entry.at, entry.sequence))
     }
