@@ -9,6 +9,7 @@
     missing_debug_implementations,
     unreachable_pub,
     unnameable_types,
+    clippy::allow_attributes_without_reason,
     reason = "the fixtures are as short as their mistakes"
 )]
 

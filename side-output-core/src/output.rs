@@ -16,7 +16,7 @@ pub use self::routes::{Collect, Routes};
 pub use self::spec::{OutputSpec, Overflow};
 #[cfg(feature = "serde")]
 pub use self::tag::deserialize_tag;
-pub use self::tag::{PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
+pub use self::tag::{AnyTag, PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
 
 use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};
 use std::sync::Arc;

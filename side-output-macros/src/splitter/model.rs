@@ -215,7 +215,10 @@ impl Output {
     /// The variant's doc comment, and where it has none: `default`.
     pub(super) fn docs_or(&self, default: &str) -> TokenStream {
         let docs = &self.docs;
-        if docs.is_empty() { quote!(#[doc = #default]) } else { quote!(#(#docs)*) }
+        // `#[doc(hidden)]` and the like have no text.
+        let has_text = docs.iter().any(|doc| matches!(doc.meta, Meta::NameValue(_)));
+        let default = (!has_text).then(|| quote!(#[doc = #default]));
+        quote!(#default #(#docs)*)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the running example expands to, and what repairs look like.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
+
 use crate::attribute;
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
@@ -577,4 +579,35 @@ fn outputs_that_differ_only_in_case_get_other_names() {
         }
     "#]],
     );
+}
+
+/// MACRO-14, 15, 16, 17: a renamed library, and names that users shadow.
+#[test]
+fn generated_code_names_only_the_library_and_core() {
+    let item = quote!(
+        enum Orders<'a, T: Clone> {
+            #[main]
+            Valid(&'a T),
+            #[tap]
+            Invalid {
+                raw: T,
+            },
+            #[cfg(any())]
+            Late(T, T),
+            Never,
+        }
+    );
+    let expansion = attribute(quote!(crate = so), item).to_string();
+    assert!(!expansion.contains(":: side_output"));
+    for name in ["Option", "Some", "None", "Result", "Ok", "Err", "Default", "Debug", "Clone"] {
+        for (before, _) in expansion.match_indices(&format!(" {name} ")) {
+            let path = expansion[..before].trim_end();
+            // The bound on `T` is the user's, and `type Err` declares one.
+            let fine = path.ends_with("::") || path.ends_with("T :") || path.ends_with("type");
+            assert!(fine, "`{name}` without a path: …{}", &path[path.len().saturating_sub(60)..]);
+        }
+    }
+    for path in [":: std ::", ":: alloc ::"] {
+        assert!(!expansion.contains(path), "{path}");
+    }
 }
