@@ -5,10 +5,14 @@
 pub mod error;
 pub mod operator;
 pub mod output;
+pub mod state;
 pub mod stream;
 pub mod time;
+pub mod window;
 
 mod sync;
+#[cfg(test)]
+mod test_support;
 
 pub use self::error::StreamError;
 pub use self::time::{Mark, Timestamp};

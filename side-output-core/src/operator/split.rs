@@ -33,6 +33,7 @@ pub trait SplitFn<T, S: Splitter, M> {
         &mut self,
         value: T,
         at: Timestamp,
+        watermark: Timestamp,
         cx: &mut Context<S>,
         out: &mut C,
     ) -> Result<usize, StreamError>;
@@ -49,9 +50,11 @@ where
         &mut self,
         value: T,
         at: Timestamp,
+        watermark: Timestamp,
         cx: &mut Context<S>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
+        cx.set(at, watermark);
         let routes = self(value, cx);
         cx.flush(at, out);
         routes.route(at, out)
@@ -70,6 +73,7 @@ where
         &mut self,
         value: T,
         at: Timestamp,
+        _watermark: Timestamp,
         _cx: &mut Context<S>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
@@ -103,13 +107,12 @@ impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Operator for Split<T, S, F, M> {
         at: Timestamp,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        self.cx.set(at, self.watermark);
-        let routes = self.function.call(value, at, &mut self.cx, out)?;
+        let routes = self.function.call(value, at, self.watermark, &mut self.cx, out)?;
         out.tally().returned(routes);
         Ok(routes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_mark<C: Collect<S>>(
         &mut self,
         mark: Mark,

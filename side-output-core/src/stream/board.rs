@@ -87,6 +87,8 @@ impl Board {
     pub(crate) fn new(name: &'static str, slots: usize, outputs: &[OutputSpec]) -> Arc<Self> {
         let mut ports: Vec<_> =
             (0..slots).map(|index| PortState::new(OutputSpec::new(index, ""))).collect();
+        // One more than there are outputs: the place of a driver that reads none.
+        ports.push(PortState::new(OutputSpec::new(slots, "")));
         for spec in outputs {
             ports[spec.index] = PortState { open: true, ..PortState::new(*spec) };
         }
@@ -174,6 +176,17 @@ impl State {
         Ok(room)
     }
 
+    /// Enters that the reader of output `index` took `records` from its lane; those who waited
+    /// for room there can go on.
+    pub(crate) fn taken(&mut self, index: usize, records: usize) -> Wakers {
+        let port = &mut self.ports[index];
+        port.load = 0;
+        port.buffered = 0;
+        port.delivered += records as u64;
+        self.moves += 1;
+        self.take_waiting(|wait| wait == Wait::Room(index))
+    }
+
     /// Takes the wakers of those who wait and for whom `wanted` holds.
     pub(crate) fn take_waiting(&mut self, wanted: impl Fn(Wait) -> bool) -> Wakers {
         let mut wakers = Wakers::default();
@@ -246,6 +259,7 @@ impl State {
             unrouted: self.tally.unrouted,
             extra: self.tally.extra,
             fired: self.tally.fired,
+            late: self.tally.late,
             stalls: self.stalls,
             outputs: self
                 .ports

@@ -52,13 +52,19 @@ pub trait Driver<S: Splitter> {
     fn failed(&self) -> u64;
 }
 
+/// Records taken from the input, and those with which the operator is through: one less after a
+/// panic or an error.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    received: u64,
+    settled: u64,
+}
+
 /// An operator and its feed.
 pub struct Drive<Fd, Op> {
     feed: Fd,
     op: Op,
-    received: u64,
-    /// Records with which the operator is through: one less after a panic.
-    settled: u64,
+    counts: Counts,
     /// A mark the operator is not done with.
     due: Option<Mark>,
     /// The operator has seen the last watermark.
@@ -69,7 +75,12 @@ pub struct Drive<Fd, Op> {
 impl<Fd, Op> Drive<Fd, Op> {
     /// Lets `feed` drive `op`.
     pub const fn new(feed: Fd, op: Op) -> Self {
-        Self { feed, op, received: 0, settled: 0, due: None, closed: false, ended: false }
+        let counts = Counts { received: 0, settled: 0 };
+        Self { feed, op, counts, due: None, closed: false, ended: false }
+    }
+
+    pub(super) const fn operator_mut(&mut self) -> &mut Op {
+        &mut self.op
     }
 }
 
@@ -85,8 +96,9 @@ where
         room: usize,
         out: &mut C,
     ) -> Fed {
-        let Self { feed, op, received, settled, due, closed, ended } = self;
-        let mut stage = Stage { op, out, received, settled, due, closed, room, error: None };
+        let Self { feed, op, counts, due, closed, ended } = self;
+        let counts = Counting { now: *counts, total: counts };
+        let mut stage = Stage { op, out, counts, due, closed, room, error: None };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
         {
@@ -107,11 +119,11 @@ where
     }
 
     fn received(&self) -> u64 {
-        self.received
+        self.counts.received
     }
 
     fn failed(&self) -> u64 {
-        self.received - self.settled
+        self.counts.received - self.counts.settled
     }
 }
 
@@ -124,14 +136,26 @@ impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
     }
 }
 
+/// Counts in registers during a turn, and writes back also when it panics.
+struct Counting<'a> {
+    now: Counts,
+    total: &'a mut Counts,
+}
+
+impl Drop for Counting<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.total = self.now;
+    }
+}
+
 /// One turn of an operator: counts what goes in and how much room is left.
 struct Stage<'a, Op, C> {
     op: &'a mut Op,
     out: &'a mut C,
     due: &'a mut Option<Mark>,
     closed: &'a mut bool,
-    received: &'a mut u64,
-    settled: &'a mut u64,
+    counts: Counting<'a>,
     room: usize,
     error: Option<StreamError>,
 }
@@ -141,7 +165,7 @@ impl<Op, C> Stage<'_, Op, C> {
         self.error.map_or(fed, Fed::Failed)
     }
 
-    #[cold]
+    #[inline(always)]
     fn fail(&mut self, error: StreamError) -> ControlFlow<()> {
         self.error = Some(error);
         ControlFlow::Break(())
@@ -149,12 +173,12 @@ impl<Op, C> Stage<'_, Op, C> {
 }
 
 impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, value: Op::In, at: Timestamp) -> ControlFlow<()> {
-        *self.received += 1;
+        self.counts.now.received += 1;
         match self.op.on_record(value, at, self.out) {
             Ok(routes) => {
-                *self.settled += 1;
+                self.counts.now.settled += 1;
                 // A record without a route costs time as well: it uses up the turn.
                 self.room = self.room.saturating_sub(routes.max(1));
                 if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -163,6 +187,7 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
         }
     }
 
+    #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
         match self.op.on_mark(mark, self.room, self.out) {
             Ok(Progress::Done) => {

@@ -36,6 +36,8 @@ pub(super) struct Seat<S: Splitter, D> {
     /// The board's waker: the input is polled with it, not with the waker of the reader that
     /// happens to drive, so that a reader busy elsewhere never keeps the others from being woken.
     pub(super) waker: Waker,
+    /// Records that were routed and whose reader panicked.
+    pub(super) reader_panics: u64,
 }
 
 /// Lanes and tally of a turn.
@@ -62,12 +64,12 @@ impl LaneVisitor for ClearAll {
 }
 
 impl<S: Splitter> Collect<S> for Staged<S> {
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, route: S, at: Timestamp) {
         self.lanes.push(route, at);
     }
 
-    #[inline]
+    #[inline(always)]
     fn mark(&mut self, mark: Mark) {
         self.lanes.visit(&mut MarkAll(mark));
     }
@@ -97,7 +99,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
         let board = Board::new(S::NAME, S::SLOTS, S::OUTPUTS);
         let staged = Staged { lanes: S::Lanes::default(), tally: Tally::default() };
         let waker = Waker::from(Arc::clone(&board));
-        let seat = Some(Box::new(Seat { driver, staged, waker }));
+        let seat = Some(Box::new(Seat { driver, staged, waker, reader_panics: 0 }));
         let core = Core { seat, lanes: S::Lanes::default(), end: None };
         Arc::new(Self { core: Mutex::new(core), board })
     }

@@ -4,6 +4,7 @@
 //! nothing can deadlock, because whoever drives the input drives the destinations too.
 
 mod destination;
+mod overflow;
 mod run;
 mod sink;
 mod slot;
@@ -12,6 +13,10 @@ mod through;
 pub use self::destination::{
     Destination, DestinationVisitor, Destinations, Discard, Each, IntoDestination, Itself, Line,
     Sum, discard, each,
+};
+pub use self::overflow::{
+    DiscardNoting, Discarded, IntoOverflowing, OverflowInto, Overflowing, discard_noting,
+    overflow_into,
 };
 pub use self::run::Run;
 pub use self::sink::{IntoSink, ToSink};

@@ -1,10 +1,10 @@
 use super::destination::{Destination, DestinationVisitor, Destinations, Line};
 use crate::error::StreamError;
 use crate::output::{Collect, Ledger, Overflow, Splitter, Tally};
-use crate::stream::board::State;
+use crate::stream::board::{State, Wait};
 use crate::stream::hub::Seat;
 use crate::stream::source::{CHUNK, TURNS};
-use crate::stream::{Driver, Fed, Hub};
+use crate::stream::{Driver, Fed, Hub, stall};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::marker::PhantomData;
@@ -72,13 +72,19 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
                 }
                 return Poll::Ready(this.settle(error));
             }
-            let mut progress = Progress { cx, idle, room: CHUNK, error: None };
+            let mut progress = Progress { cx, idle, room: CHUNK, full: 0, error: None };
             this.destinations.visit(&mut progress);
-            let Progress { room, error, .. } = progress;
+            let Progress { room, full, error, .. } = progress;
             if let Some(error) = error {
                 return Poll::Ready(this.settle(Some(error)));
             }
-            if room == 0 || idle {
+            if room == 0 {
+                this.report();
+                this.wait_for(full, cx);
+                return Poll::Pending;
+            }
+            if idle {
+                this.report();
                 return Poll::Pending;
             }
             let Some(seat) = &mut this.seat else {
@@ -121,6 +127,17 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
 }
 
 impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
+    /// Lets the stall watch know which output is in the way. The waker that counts is the one that
+    /// the full destination has.
+    fn wait_for(&self, full: usize, cx: &Context<'_>) {
+        if let Some(hub) = &self.hub {
+            let watch = hub.board.lock().wait(S::SLOTS, cx.waker(), Wait::Room(full));
+            if watch {
+                stall::watch(&hub.board);
+            }
+        }
+    }
+
     /// Brings the ledger up to date.
     fn report(&mut self)
     where
@@ -131,6 +148,8 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
         state.received = seat.driver.received();
         state.failed = seat.driver.failed();
         state.tally.add(mem::take(&mut self.tally));
+        state.moves += 1;
+        drop(state.ports[S::SLOTS].forget_waiter());
         self.destinations.visit(&mut Report { state: &mut state });
     }
 }
@@ -179,6 +198,8 @@ struct Progress<'a, 'b> {
     cx: &'a mut Context<'b>,
     idle: bool,
     room: usize,
+    /// The output with the least room.
+    full: usize,
     error: Option<StreamError>,
 }
 
@@ -196,7 +217,11 @@ impl DestinationVisitor for Progress<'_, '_> {
             self.error.get_or_insert(error);
         }
         if matches!(line.spec.overflow, Overflow::Block) {
-            self.room = self.room.min(capacity.saturating_sub(line.destination.load()));
+            let room = capacity.saturating_sub(line.destination.load());
+            if room < self.room {
+                self.room = room;
+                self.full = line.spec.index;
+            }
         }
     }
 }

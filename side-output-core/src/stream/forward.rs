@@ -1,0 +1,65 @@
+use super::{DataStream, Source};
+use crate::error::StreamError;
+use futures_sink::Sink;
+use std::error::Error;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+impl<T, Src: Source<T>> DataStream<T, Src> {
+    /// Feeds every record to `sink`, flushes it whenever no record is ready, and closes it at the
+    /// end.
+    ///
+    /// # Errors
+    ///
+    /// The error that ended the stream before its true end, or the sink's as
+    /// [`StreamError::Destination`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::stream;
+    /// use side_output::prelude::*;
+    ///
+    /// let mut written = Vec::new();
+    /// block_on(DataStream::from_stream(stream::iter(0..3)).forward(&mut written))?;
+    /// assert_eq!(written, [0, 1, 2]);
+    /// # Ok::<(), StreamError>(())
+    /// ```
+    pub async fn forward<K>(mut self, sink: K) -> Result<(), StreamError>
+    where
+        K: Sink<T>,
+        K::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let output = self.name();
+        let fail =
+            |error: K::Error| StreamError::Destination { output, source: Arc::from(error.into()) };
+        let mut sink = pin!(sink);
+        poll_fn(|cx| {
+            loop {
+                match self.poll_local(cx) {
+                    Poll::Ready(Ok(true)) => {}
+                    Poll::Ready(Ok(false)) => {
+                        return sink.as_mut().poll_close(cx).map_err(fail);
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => {
+                        ready!(sink.as_mut().poll_flush(cx)).map_err(fail)?;
+                        return Poll::Pending;
+                    }
+                }
+                while self.has_record() {
+                    // Asked before the record is taken: what the sink has no room for stays here.
+                    ready!(sink.as_mut().poll_ready(cx)).map_err(fail)?;
+                    if let Some(value) = self.next_value() {
+                        sink.as_mut().start_send(value).map_err(fail)?;
+                    }
+                }
+                self.skip_marks();
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,178 @@
+//! Models of the hub: every interleaving of its readers and of the input's waker.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p side-output-core --lib --release loom`.
+
+use super::SplitExt as _;
+use crate::test_support::{Parity, ParityStreams};
+use futures_core::Stream;
+use loom::future::block_on;
+use loom::sync::Mutex;
+use loom::thread;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Numbers up to `end`, all ready.
+struct Ready {
+    next: u32,
+    end: u32,
+}
+
+impl Stream for Ready {
+    type Item = u32;
+
+    fn poll_next(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<u32>> {
+        if self.next == self.end {
+            return Poll::Ready(None);
+        }
+        self.next += 1;
+        Poll::Ready(Some(self.next - 1))
+    }
+}
+
+/// Records that another thread sends.
+#[derive(Default)]
+struct Mailbox {
+    records: Vec<u32>,
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone)]
+struct Sent(Arc<Mutex<Mailbox>>);
+
+impl Sent {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Mailbox::default())))
+    }
+
+    fn send(&self, records: &[u32], close: bool) {
+        let waker = {
+            let mut mailbox = self.0.lock().unwrap();
+            mailbox.records.extend(records.iter().rev());
+            mailbox.closed = close;
+            mailbox.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Stream for Sent {
+    type Item = u32;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<u32>> {
+        let mut mailbox = self.0.lock().unwrap();
+        if let Some(record) = mailbox.records.pop() {
+            return Poll::Ready(Some(record));
+        }
+        if mailbox.closed {
+            return Poll::Ready(None);
+        }
+        mailbox.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+async fn collect<S: Stream<Item = u32> + Unpin>(mut stream: S) -> Vec<u32> {
+    let mut records = Vec::new();
+    while let Some(record) = poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
+        records.push(record);
+    }
+    records
+}
+
+#[test]
+fn loom_two_readers_get_everything_through_buffers_of_one() {
+    loom::model(|| {
+        let input = Ready { next: 0, end: 3 };
+        let ParityStreams { even, odd } = input.split_with(Parity::<1>::of);
+        let reader = thread::spawn(move || block_on(collect(even)));
+        assert_eq!(block_on(collect(odd)), [1]);
+        assert_eq!(reader.join().unwrap(), [0, 2]);
+    });
+}
+
+#[test]
+fn loom_for_each_and_stream_read_together() {
+    loom::model(|| {
+        let input = Ready { next: 0, end: 3 };
+        let ParityStreams { even, odd } = input.split_with(Parity::<1>::of);
+        let reader = thread::spawn(move || {
+            block_on(even.fold(Vec::new(), |records, record| records.push(record))).unwrap()
+        });
+        assert_eq!(block_on(collect(odd)), [1]);
+        assert_eq!(reader.join().unwrap(), [0, 2]);
+    });
+}
+
+#[test]
+fn loom_the_wake_of_the_input_is_not_lost() {
+    loom::model(|| {
+        let input = Sent::new();
+        let ParityStreams { even, odd } = input.clone().split_with(Parity::<1>::of);
+        let sender = thread::spawn(move || input.send(&[0, 1], true));
+        let reader = thread::spawn(move || block_on(collect(even)));
+        assert_eq!(block_on(collect(odd)), [1]);
+        assert_eq!(reader.join().unwrap(), [0]);
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_reader_busy_elsewhere_does_not_hold_up_the_other() {
+    loom::model(|| {
+        let input = Sent::new();
+        let ParityStreams { mut even, odd } = input.clone().split_with(Parity::<1>::of);
+        // Drives once, so that the input has last been polled on its behalf, and is busy then.
+        block_on(poll_fn(|cx| {
+            assert!(Pin::new(&mut even).poll_next(cx).is_pending());
+            Poll::Ready(())
+        }));
+        let sender = thread::spawn(move || input.send(&[1], true));
+        assert_eq!(block_on(collect(odd)), [1]);
+        sender.join().unwrap();
+        drop(even);
+    });
+}
+
+#[test]
+fn loom_dropping_a_full_output_lets_the_other_go_on() {
+    loom::model(|| {
+        let input = Ready { next: 0, end: 4 };
+        let ParityStreams { even, odd } = input.split_with(Parity::<1>::of);
+        let dropper = thread::spawn(move || drop(even));
+        assert_eq!(block_on(collect(odd)), [1, 3]);
+        dropper.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_the_input_goes_on_when_the_reader_who_drove_is_busy() {
+    loom::model(|| {
+        let mut records = [1, 2, 0].to_vec();
+        let input = ListedStream(move || records.pop());
+        let ParityStreams { mut even, mut odd } = input.split_with(Parity::<2>::of);
+        // Drives a turn that has nothing for the other reader, and then never polls again.
+        let busy = thread::spawn(move || {
+            let record = block_on(poll_fn(|cx| Pin::new(&mut even).poll_next(cx)));
+            assert_eq!(record, Some(0));
+            even
+        });
+        assert_eq!(block_on(poll_fn(|cx| Pin::new(&mut odd).poll_next(cx))), Some(1));
+        drop(busy.join().unwrap());
+    });
+}
+
+/// What a function lists, all ready.
+struct ListedStream<F>(F);
+
+impl<F: FnMut() -> Option<u32> + Unpin> Stream for ListedStream<F> {
+    type Item = u32;
+
+    fn poll_next(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<u32>> {
+        Poll::Ready((self.0)())
+    }
+}

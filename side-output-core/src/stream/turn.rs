@@ -1,0 +1,218 @@
+//! Turns of an operator: who drives, for how long, and whom it wakes.
+
+use super::board::{State, Wait};
+use super::hub::{Core, Hub, Seat};
+use super::source::TURNS;
+use super::{Driver, Fed, stall};
+use crate::error::StreamError;
+use crate::output::Splitter;
+use crate::sync::MutexGuard;
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// What a turn of the operator came to.
+pub(super) struct Turn {
+    pub(super) fed: Fed,
+    /// Records that went to the reader who drives.
+    pub(super) own: u64,
+    /// The reader has something in hand and wants to go on with that.
+    pub(super) rest: bool,
+    /// The reader's own function panicked: the others go on, and so does its panic.
+    pub(super) panic: Option<Box<dyn Any + Send>>,
+}
+
+/// The seat, and how many routes the turn may emit.
+type Taken<S, D> = (Box<Seat<S, D>>, usize);
+
+impl<S: Splitter, D: Driver<S>> Hub<S, D> {
+    /// Takes the seat for the reader of output `own`, or says what to do instead.
+    pub(super) fn take_seat(
+        &self,
+        mut core: MutexGuard<'_, Core<S, D>>,
+        own: usize,
+        cx: &Context<'_>,
+    ) -> Result<Taken<S, D>, Poll<Result<bool, StreamError>>> {
+        if let Some(end) = &core.end {
+            return Err(Poll::Ready(end.clone().map(|()| false)));
+        }
+        let mut state = self.board.lock();
+        let wait = match state.room(own) {
+            Ok(room) => match core.seat.take() {
+                Some(seat) => {
+                    state.begin();
+                    return Ok((seat, room));
+                }
+                // Somebody else drives. The seat comes back under the lock that is held here, so
+                // whoever brings it sees that this reader waits.
+                None => Wait::Records,
+            },
+            Err(full) => Wait::Room(full),
+        };
+        if let (Wait::Room(_), Some(full)) = (wait, state.ports[own].stalled_by.take()) {
+            let output = state.ports[full].spec.name;
+            return Err(Poll::Ready(Err(StreamError::Stalled { output })));
+        }
+        let watch = state.wait(own, cx.waker(), wait);
+        drop((state, core));
+        if watch {
+            stall::watch(&self.board);
+        }
+        Err(Poll::Pending)
+    }
+
+    /// Drives for the reader of output `own` until there is a reason to stop, and puts the seat
+    /// back.
+    #[inline]
+    pub(super) fn hold_seat(
+        &self,
+        own: usize,
+        cx: &Context<'_>,
+        mut seat: Box<Seat<S, D>>,
+        mut room: usize,
+        mut drive: impl FnMut(&mut Seat<S, D>, usize) -> Turn,
+    ) -> Poll<Result<bool, StreamError>> {
+        let mut turns = TURNS;
+        loop {
+            let turn = drive(&mut seat, room);
+            turns -= 1;
+
+            let mut core = self.core.lock();
+            let mut state = self.board.lock();
+            let trash = self.settle(&mut core, &mut state, &mut seat, own, &turn);
+            let mut wakers = state.take_served();
+
+            let Turn { fed, rest, panic, .. } = turn;
+            let pending = matches!(fed, Fed::Pending);
+            let end = match fed {
+                Fed::End => Some(Ok(())),
+                Fed::Failed(error) => Some(Err(error)),
+                // All readers went away during the turn of a driver that is none.
+                Fed::More | Fed::Pending => core.end.clone(),
+            };
+            if let Some(end) = end {
+                core.end = Some(end.clone());
+                let all = state.take_waiting(|_| true);
+                drop((state, core));
+                wakers.wake();
+                all.wake();
+                // Last, since dropping the operator and its input runs foreign code.
+                drop(seat);
+                return Poll::Ready(if rest { Ok(true) } else { end.map(|()| false) });
+            }
+
+            let stop = rest || panic.is_some() || turns == 0 || (pending && !state.woken());
+            if !stop && let Ok(next) = state.room(own) {
+                room = next;
+                state.begin();
+                drop((state, core));
+                wakers.wake();
+                if trash {
+                    seat.staged.clear();
+                }
+                continue;
+            }
+
+            if trash {
+                // Dropping records runs foreign code, so not under the locks; then look again.
+                drop((state, core));
+                seat.staged.clear();
+                core = self.core.lock();
+                state = self.board.lock();
+            }
+            // Nothing may change between here and the release of the locks: the seat is back, and
+            // whoever waits is known to whoever changes something later.
+            core.seat = Some(seat);
+            let ready = !pending || state.woken();
+            let mut watch = false;
+            let mut again = false;
+            if !rest && panic.is_none() {
+                match state.room(own) {
+                    Err(full) => watch = state.wait(own, cx.waker(), Wait::Room(full)),
+                    Ok(_) if ready => again = true,
+                    Ok(_) => watch = state.wait(own, cx.waker(), Wait::Records),
+                }
+            }
+            if ready && !again {
+                // The input can go on, and this reader may be busy elsewhere for long.
+                state.add_successor(&mut wakers);
+            }
+            drop((state, core));
+            wakers.wake();
+            if watch {
+                stall::watch(&self.board);
+            }
+            if again {
+                cx.waker().wake_by_ref();
+            }
+            if let Some(panic) = panic {
+                resume_unwind(panic);
+            }
+            return if rest { Poll::Ready(Ok(true)) } else { Poll::Pending };
+        }
+    }
+
+    /// Enters a turn into the ledger and publishes what it staged.
+    #[inline]
+    fn settle(
+        &self,
+        core: &mut Core<S, D>,
+        state: &mut State,
+        seat: &mut Seat<S, D>,
+        own: usize,
+        turn: &Turn,
+    ) -> bool {
+        // A record whose reader panicked had been routed: the operator did not fail.
+        seat.reader_panics += u64::from(turn.panic.is_some());
+        state.received = seat.driver.received();
+        state.failed = seat.driver.failed() - seat.reader_panics;
+        let port = &mut state.ports[own];
+        port.routed += turn.own;
+        port.delivered += turn.own;
+        self.publish(core, state, &mut seat.staged, own)
+    }
+}
+
+/// Drives an operator without reading any of its outputs.
+///
+/// Made by [`DataStream::driver`](crate::DataStream::driver). Readers drive as well, so a driver
+/// is needed only where the input must go on while all of them are busy, until buffers are full.
+#[must_use = "futures do nothing unless polled"]
+pub struct HubDriver<S: Splitter, D> {
+    hub: Arc<Hub<S, D>>,
+}
+
+impl<S: Splitter, D> HubDriver<S, D> {
+    pub(super) const fn new(hub: Arc<Hub<S, D>>) -> Self {
+        Self { hub }
+    }
+}
+
+impl<S: Splitter, D: Driver<S>> Future for HubDriver<S, D> {
+    type Output = Result<(), StreamError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let hub = &self.hub;
+        let polled = match hub.take_seat(hub.core.lock(), S::SLOTS, cx) {
+            Ok((seat, room)) => hub.hold_seat(S::SLOTS, cx, seat, room, |seat, room| {
+                let Seat { driver, staged, waker, .. } = seat;
+                let fed = catch_unwind(AssertUnwindSafe(|| {
+                    driver.drive(&mut Context::from_waker(waker), room, staged)
+                }))
+                .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
+                Turn { fed, own: 0, rest: false, panic: None }
+            }),
+            Err(poll) => poll,
+        };
+        polled.map(|ended| ended.map(drop))
+    }
+}
+
+impl<S: Splitter, D> fmt::Debug for HubDriver<S, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HubDriver").field("splitter", &S::NAME).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+//! Helpers of the integration tests.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use futures::executor::block_on;
+use futures::future::join;
+use futures::{Stream, StreamExt as _};
+use side_output::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Reads two outputs together.
+pub(crate) fn read2<A, B>(a: impl Stream<Item = A>, b: impl Stream<Item = B>) -> (Vec<A>, Vec<B>) {
+    block_on(join(a.collect(), b.collect()))
+}
+
+/// Reads three outputs together.
+pub(crate) fn read3<A, B, C>(
+    a: impl Stream<Item = A>,
+    b: impl Stream<Item = B>,
+    c: impl Stream<Item = C>,
+) -> (Vec<A>, Vec<B>, Vec<C>) {
+    block_on(futures::future::join3(a.collect(), b.collect(), c.collect()))
+}
+
+/// Asserts that every record is accounted for.
+#[track_caller]
+pub(crate) fn assert_balanced(ledger: &Ledger) {
+    assert!(ledger.is_balanced(), "{ledger:#?}");
+}
+
+/// A small deterministic generator for schedules.
+pub(crate) struct Rng(pub(crate) u64);
+
+impl Rng {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// Log events by level, and the text of those from warnings up.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<LogState>);
+
+#[derive(Default)]
+struct LogState {
+    above_debug: AtomicU64,
+    texts: Mutex<Vec<String>>,
+}
+
+impl Log {
+    /// Runs `f` with the log switched on for this thread.
+    pub(crate) fn capture<R>(f: impl FnOnce() -> R) -> (R, Self) {
+        let log = Self::default();
+        let result = tracing::subscriber::with_default(log.clone(), f);
+        (result, log)
+    }
+
+    pub(crate) fn above_debug(&self) -> u64 {
+        self.0.above_debug.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.texts.lock().unwrap().clone()
+    }
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        if *event.metadata().level() >= tracing::Level::DEBUG {
+            return;
+        }
+        self.0.above_debug.fetch_add(1, Ordering::SeqCst);
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        self.0.texts.lock().unwrap().push(text.0);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+struct Text(String);
+
+impl tracing::field::Visit for Text {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        use std::fmt::Write as _;
+        write!(self.0, "{}={value:?} ", field.name()).unwrap();
+    }
+}
