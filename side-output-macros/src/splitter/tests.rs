@@ -1,5 +1,7 @@
 //! What the running example expands to, and what repairs look like.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
+
 use crate::attribute;
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
@@ -58,7 +60,11 @@ fn orders() -> TokenStream {
 
 #[test]
 fn the_enum_stays_what_it_was() {
-    check(quote!(), orders(), "enum Orders ", expect![[r##"
+    check(
+        quote!(),
+        orders(),
+        "enum Orders ",
+        expect![[r##"
         #[must_use = "a value of `Orders` routes the record only when it is returned; write `return` before it"]
         /// Where an order goes.
         #[derive(Debug)]
@@ -70,12 +76,17 @@ fn the_enum_stays_what_it_was() {
             #[cfg(feature = "late")]
             Late(Order, Duration),
         }
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
 fn streams_are_a_struct() {
-    check(quote!(), orders(), "struct OrdersStreams", expect![[r#"
+    check(
+        quote!(),
+        orders(),
+        "struct OrdersStreams",
+        expect![[r#"
         /**The streams of [`Orders`], one for each output.
 
         Whichever is read drives the splitter for all of them.*/
@@ -105,12 +116,17 @@ fn streams_are_a_struct() {
                 <__H as so::Outlet<Orders>>::Source<2>,
             >,
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn payloads_of_struct_variants_are_structs() {
-    check(quote!(), orders(), "struct OrdersInvalid", expect![[r#"
+    check(
+        quote!(),
+        orders(),
+        "struct OrdersInvalid",
+        expect![[r#"
         ///Payload of the output `Invalid` of [`Orders`].
         ///
         /// Kept as received.
@@ -124,12 +140,17 @@ fn payloads_of_struct_variants_are_structs() {
             ///Field `raw` of `Invalid`.
             pub raw: RawOrder,
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn tags_are_constants() {
-    check(quote!(), orders(), "INVALID_TAG", expect![[r##"
+    check(
+        quote!(),
+        orders(),
+        "INVALID_TAG",
+        expect![[r##"
         #[allow(
             dead_code,
             deprecated,
@@ -155,7 +176,8 @@ fn tags_are_constants() {
                 }
             }
         }
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -261,7 +283,11 @@ fn tags_are_an_enum() {
 
 #[test]
 fn an_output_is_an_impl() {
-    check(quote!(crate = so), orders(), "OutputAt<1> for Orders", expect![[r#"
+    check(
+        quote!(crate = so),
+        orders(),
+        "OutputAt<1> for Orders",
+        expect![[r#"
         impl so::__private::OutputAt<1> for Orders {
             type Payload = OrdersInvalid;
             const SPEC: so::__private::OutputSpec = so::__private::OutputSpec::new(1, "invalid")
@@ -292,12 +318,17 @@ fn an_output_is_an_impl() {
                 &mut streams.invalid
             }
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn routes_go_into_lanes() {
-    check(quote!(), orders(), "Lanes<Orders> for __OrdersLanes", expect![[r#"
+    check(
+        quote!(),
+        orders(),
+        "Lanes<Orders> for __OrdersLanes",
+        expect![[r#"
         impl so::Lanes<Orders> for __OrdersLanes {
             #[inline]
             fn push(&mut self, route: Orders, at: so::Timestamp) {
@@ -342,7 +373,8 @@ fn routes_go_into_lanes() {
                 );
             }
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -353,110 +385,121 @@ fn a_wiring_has_a_method_for_each_output() {
             Invalid(RawOrder),
         }
     );
-    check(quote!(), orders, "OrdersWiring<__D, (__0, __1)>", expect![[r##"
-        #[allow(non_snake_case, reason = "places are bound to the names of their types")]
-        impl<__D, __0, __1> OrdersWiring<__D, (__0, __1)> {
-            ///Gives the output `Valid` its destination.
-            ///
-            ///
-            fn valid<__M, __K: so::IntoDestination<Order, __M>>(
-                self,
-                destination: __K,
-            ) -> OrdersWiring<
-                __D,
-                (
-                    so::Line<
-                        Order,
-                        <__K as so::IntoDestination<
+    check(
+        quote!(),
+        orders,
+        "OrdersWiring<__D, (__0, __1)>",
+        expect![[r##"
+            #[allow(non_snake_case, reason = "places are bound to the names of their types")]
+            impl<__D, __0, __1> OrdersWiring<__D, (__0, __1)> {
+                ///Gives the output `Valid` its destination.
+                fn valid<__M, __K: so::IntoDestination<Order, __M>>(
+                    self,
+                    destination: __K,
+                ) -> OrdersWiring<
+                    __D,
+                    (
+                        so::Line<
                             Order,
-                            __M,
-                        >>::Destination,
-                    >,
-                    __1,
-                ),
-            >
-            where
-                __0: so::NotWired,
-            {
-                let (_, __1) = self.lines;
-                OrdersWiring {
-                    wiring: self.wiring,
-                    lines: (
-                        so::Line::new::<Orders, __M, 0>(destination),
+                            <__K as so::IntoDestination<
+                                Order,
+                                __M,
+                            >>::Destination,
+                        >,
                         __1,
                     ),
+                >
+                where
+                    __0: so::NotWired,
+                {
+                    let (_, __1) = self.lines;
+                    OrdersWiring {
+                        wiring: self.wiring,
+                        lines: (
+                            so::Line::new::<Orders, __M, 0>(destination),
+                            __1,
+                        ),
+                    }
                 }
-            }
-            ///Gives the output `Invalid` its destination.
-            ///
-            ///
-            fn invalid<__M, __K: so::IntoDestination<RawOrder, __M>>(
-                self,
-                destination: __K,
-            ) -> OrdersWiring<
-                __D,
-                (
-                    __0,
-                    so::Line<
-                        RawOrder,
-                        <__K as so::IntoDestination<
-                            RawOrder,
-                            __M,
-                        >>::Destination,
-                    >,
-                ),
-            >
-            where
-                __1: so::NotWired,
-            {
-                let (__0, _) = self.lines;
-                OrdersWiring {
-                    wiring: self.wiring,
-                    lines: (
+                ///Gives the output `Invalid` its destination.
+                fn invalid<__M, __K: so::IntoDestination<RawOrder, __M>>(
+                    self,
+                    destination: __K,
+                ) -> OrdersWiring<
+                    __D,
+                    (
                         __0,
-                        so::Line::new::<Orders, __M, 1>(destination),
+                        so::Line<
+                            RawOrder,
+                            <__K as so::IntoDestination<
+                                RawOrder,
+                                __M,
+                            >>::Destination,
+                        >,
                     ),
+                >
+                where
+                    __1: so::NotWired,
+                {
+                    let (__0, _) = self.lines;
+                    OrdersWiring {
+                        wiring: self.wiring,
+                        lines: (
+                            __0,
+                            so::Line::new::<Orders, __M, 1>(destination),
+                        ),
+                    }
                 }
             }
-        }
 
-        impl<
-            __D: so::Driver<Orders>,
-            __0: so::Slot<Orders, 0>,
-            __1: so::Slot<Orders, 1>,
-        > OrdersWiring<__D, (__0, __1)> {
-            /// Drives all outputs into their destinations.
-            ///
-            /// The future evaluates to the ledger, or to the first error of the input, the
-            /// function or a destination. Dropped before its end, it cancels.
-            fn run(self) -> so::Run<Orders, __D, (__0, __1)>
-            where
-                __0: ValidIsWired,
-                __1: InvalidIsWired,
-            {
-                self.wiring.run(self.lines)
+            impl<
+                __D: so::Driver<Orders>,
+                __0: so::Slot<Orders, 0>,
+                __1: so::Slot<Orders, 1>,
+            > OrdersWiring<__D, (__0, __1)> {
+                /// Drives all outputs into their destinations.
+                ///
+                /// The future evaluates to the ledger, or to the first error of the input, the
+                /// function or a destination. Dropped before its end, it cancels.
+                fn run(self) -> so::Run<Orders, __D, (__0, __1)>
+                where
+                    __0: ValidIsWired,
+                    __1: InvalidIsWired,
+                {
+                    self.wiring.run(self.lines)
+                }
             }
-        }
-    "##]]);
+        "##]],
+    );
 }
 
 #[test]
 fn what_is_not_wired_has_a_name() {
-    check(quote!(), orders(), "trait LateIsWired", expect![[r##"
+    check(
+        quote!(),
+        orders(),
+        "trait LateIsWired",
+        expect![[r##"
         #[diagnostic::on_unimplemented(
             message = "output `Late` of the splitter `Orders` has no destination",
             label = "`Late` must be wired before `run`",
             note = "wire it with `.late(…)`, or drop it on purpose with `.late(discard())`"
         )]
         pub trait LateIsWired {}
-    "##]]);
-    check(quote!(), orders(), "type __State2", expect![[r##"
+    "##]],
+    );
+    check(
+        quote!(),
+        orders(),
+        "type __State2",
+        expect![[r##"
         #[cfg(feature = "late")]
         pub type __State2 = so::Unwired;
 
         #[cfg(not(feature = "late"))]
         pub type __State2 = so::Absent;
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -470,7 +513,11 @@ fn mistakes_leave_the_enum_and_its_companions() {
             Invalid(RawOrder),
         }
     };
-    check(quote!(), orders.clone(), "compile_error", expect![[r#"
+    check(
+        quote!(),
+        orders.clone(),
+        "compile_error",
+        expect![[r#"
         ::core::compile_error! {
             "the capacity of an output must be at least 1"
         }
@@ -478,14 +525,20 @@ fn mistakes_leave_the_enum_and_its_companions() {
         ::core::compile_error! {
             "only one output can be the main one; `Valid` already is, so remove this `#[main]`"
         }
-    "#]]);
-    check(quote!(), orders, "enum Orders ", expect![[r##"
+    "#]],
+    );
+    check(
+        quote!(),
+        orders,
+        "enum Orders ",
+        expect![[r##"
         #[must_use = "a value of `Orders` routes the record only when it is returned; write `return` before it"]
         enum Orders {
             Valid(Order),
             Invalid(RawOrder),
         }
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -496,7 +549,11 @@ fn outputs_that_differ_only_in_case_get_other_names() {
             Foo_Bar(u8),
         }
     );
-    check(quote!(), orders, "struct RStreams", expect![[r#"
+    check(
+        quote!(),
+        orders,
+        "struct RStreams",
+        expect![[r#"
         /**The streams of [`R`], one for each output.
 
         Whichever is read drives the splitter for all of them.*/
@@ -520,5 +577,37 @@ fn outputs_that_differ_only_in_case_get_other_names() {
                 <__H as so::Outlet<R>>::Source<1>,
             >,
         }
-    "#]]);
+    "#]],
+    );
+}
+
+/// MACRO-14, 15, 16, 17: a renamed library, and names that users shadow.
+#[test]
+fn generated_code_names_only_the_library_and_core() {
+    let item = quote!(
+        enum Orders<'a, T: Clone> {
+            #[main]
+            Valid(&'a T),
+            #[tap]
+            Invalid {
+                raw: T,
+            },
+            #[cfg(any())]
+            Late(T, T),
+            Never,
+        }
+    );
+    let expansion = attribute(quote!(crate = so), item).to_string();
+    assert!(!expansion.contains(":: side_output"));
+    for name in ["Option", "Some", "None", "Result", "Ok", "Err", "Default", "Debug", "Clone"] {
+        for (before, _) in expansion.match_indices(&format!(" {name} ")) {
+            let path = expansion[..before].trim_end();
+            // The bound on `T` is the user's, and `type Err` declares one.
+            let fine = path.ends_with("::") || path.ends_with("T :") || path.ends_with("type");
+            assert!(fine, "`{name}` without a path: …{}", &path[path.len().saturating_sub(60)..]);
+        }
+    }
+    for path in [":: std ::", ":: alloc ::"] {
+        assert!(!expansion.contains(path), "{path}");
+    }
 }
