@@ -296,7 +296,6 @@ macro_rules! wiring {
             >,)*
         {
             /// Drives the input and all destinations, to the end.
-            #[expect(clippy::type_complexity, reason = "one destination for each output")]
             pub fn run(self) -> $crate::stream::wiring::Run<$name, D, ($(
                 $crate::stream::wiring::Line<
                     <$name as $crate::output::OutputAt<$index>>::Payload,
@@ -334,7 +333,6 @@ macro_rules! lines {
             ($($bvariant,)* $crate::stream::wiring::Unwired, $($avariant,)*),
         > {
             #[doc = concat!("Leads the output `", stringify!($field), "` to `destination`.")]
-            #[expect(clippy::type_complexity, reason = "one destination for each output")]
             pub fn $field<How, To>(
                 self,
                 destination: To,
