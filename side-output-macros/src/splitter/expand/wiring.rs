@@ -260,6 +260,7 @@ fn mark(splitter: &Splitter, output: &Output) -> TokenStream {
     quote! {
         #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
         pub trait #mark {}
+        #[diagnostic::do_not_recommend]
         impl<__T, __K> #mark for #so::Line<__T, __K> {}
         #absent
     }
