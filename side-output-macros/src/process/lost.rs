@@ -27,10 +27,10 @@ pub(super) fn check(splitter: &Path, function: &mut ItemFn, errors: &mut Errors)
         ReturnType::Type(_, ty) => wrapped(ty, "{}"),
         ReturnType::Default => "{}".to_owned(),
     };
-    let last = |path: &Path| path.segments.last().map(|last| last.ident.clone());
+    let name = |path: &Path| path.segments.last().map(|last| last.ident.clone());
     let returns_enum = match &function.sig.output {
         ReturnType::Type(_, ty) => match &**ty {
-            Type::Path(ty) => ty.path.is_ident("Self") || last(&ty.path) == last(splitter),
+            Type::Path(ty) => ty.path.is_ident("Self") || name(&ty.path) == name(splitter),
             _ => false,
         },
         ReturnType::Default => false,
