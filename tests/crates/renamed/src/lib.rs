@@ -25,7 +25,6 @@ pub enum Orders {
 
 /// Splits by what can be read.
 #[splitter(Orders, crate = so)]
-#[must_use]
 pub fn split_order(text: &'static str) -> Orders {
     match text.parse() {
         Ok(order) => Orders::Valid(order),
