@@ -71,6 +71,12 @@ mod split {
     mod wrong_tap_payload;
 }
 
+#[path = "ui_pass/window"]
+mod window {
+    mod late_not_routed;
+    mod late_undecided;
+}
+
 #[path = "ui_pass/wire"]
 mod wire {
     mod not_a_destination;
