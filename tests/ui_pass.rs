@@ -69,6 +69,8 @@ mod split {
     mod forgotten_return_in_match_arm;
     mod forgotten_return_in_method;
     mod forgotten_return_of_a_helper;
+    mod forgotten_return_of_a_moved_record;
+    mod forgotten_return_of_an_option;
     mod path_routes_nothing;
     mod returns_nothing;
     mod undeclared_variant;

@@ -119,6 +119,7 @@ macro_rules! splitter {
             }
         }
 
+        // Nobody means this one where an enum lacks `#[splitter]`.
         #[diagnostic::do_not_recommend]
         impl<$($param),*> $crate::output::Splitter for $name<$($param),*> {
             type Lanes = $lanes<$($param),*>;

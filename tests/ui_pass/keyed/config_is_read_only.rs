@@ -34,11 +34,7 @@ impl BroadcastProcess for Limit {
         None::<Orders>
     }
 
-    fn on_unconfigured(
-        &mut self,
-        amount: u32,
-        _cx: &mut Context<Orders>,
-    ) -> impl Routes<Orders> {
+    fn on_unconfigured(&mut self, amount: u32, _cx: &mut Context<Orders>) -> impl Routes<Orders> {
         Orders::Small(amount)
     }
 }
