@@ -1,0 +1,63 @@
+//! Splits a month of real flights: `cargo run --release --example flights`.
+//!
+//! ```text
+//! flights-2013-01.csv ─ lines ─ parse ─ split ┬─ flown ─────── flown.jsonl
+//!                                             ├─ cancelled ─── cancelled.jsonl
+//!                                             ├─ diverted ──── diverted.jsonl
+//!                                             ├─ malformed ─── malformed.jsonl
+//!                                             └─ long_delay ── long_delay.jsonl
+//! ```
+//!
+//! All of it in one pass over the file, which is streamed, with all files written at the same time.
+
+#[path = "flights/job.rs"]
+mod job;
+#[path = "flights/json_lines.rs"]
+mod json_lines;
+#[path = "flights/lines.rs"]
+mod lines;
+#[path = "flights/options.rs"]
+mod options;
+#[path = "flights/record.rs"]
+mod record;
+#[path = "flights/report.rs"]
+mod report;
+#[path = "flights/time.rs"]
+mod time;
+
+use options::{Options, USAGE};
+use std::io::Write as _;
+use std::process::ExitCode;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args_os().skip(1)) {
+        Ok(Some(options)) => options,
+        Ok(None) => return print(USAGE),
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(options).await {
+        Ok(report) => print(&report),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: Options) -> Result<String, String> {
+    let out = options.job.out.clone();
+    let outcome = options.job.run().await?;
+    Ok(if options.json { report::json(&outcome) } else { report::table(&outcome, &out) })
+}
+
+fn print(text: &str) -> ExitCode {
+    match writeln!(std::io::stdout(), "{text}") {
+        Ok(()) => ExitCode::SUCCESS,
+        // Nobody reads it, as in `flights | head -1`.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
