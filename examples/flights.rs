@@ -11,19 +11,19 @@
 //! All of it in one pass over the file, which is streamed, with all files written at the same time.
 
 #[path = "flights/job.rs"]
-mod job;
+pub(crate) mod job;
 #[path = "flights/json_lines.rs"]
-mod json_lines;
+pub(crate) mod json_lines;
 #[path = "flights/lines.rs"]
-mod lines;
+pub(crate) mod lines;
 #[path = "flights/options.rs"]
-mod options;
+pub(crate) mod options;
 #[path = "flights/record.rs"]
-mod record;
+pub(crate) mod record;
 #[path = "flights/report.rs"]
-mod report;
+pub(crate) mod report;
 #[path = "flights/time.rs"]
-mod time;
+pub(crate) mod time;
 
 use options::{Options, USAGE};
 use std::io::Write as _;
@@ -51,7 +51,7 @@ async fn main() -> ExitCode {
 async fn run(options: Options) -> Result<String, String> {
     let out = options.job.out.clone();
     let outcome = options.job.run().await?;
-    Ok(if options.json { report::json(&outcome) } else { report::table(&outcome, &out) })
+    if options.json { report::json(&outcome) } else { Ok(report::table(&outcome, &out)) }
 }
 
 fn print(text: &str) -> ExitCode {

@@ -79,6 +79,17 @@ pub(crate) struct Job {
     pub(crate) out: PathBuf,
 }
 
+impl Default for Job {
+    /// January 2013, into `target/flights`.
+    fn default() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Self {
+            flights: root.join("examples/data/flights-2013-01.csv"),
+            out: root.join("target/flights"),
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {

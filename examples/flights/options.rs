@@ -2,7 +2,6 @@
 
 use super::job::Job;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 pub(crate) const USAGE: &str = "\
 usage: flights [PATH] [--json] [--out DIR]
@@ -12,7 +11,7 @@ usage: flights [PATH] [--json] [--out DIR]
   --out DIR  where to write the outputs; target/flights if left out";
 
 /// What the command line asks for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) job: Job,
     pub(crate) json: bool,
@@ -23,14 +22,7 @@ impl Options {
     pub(crate) fn parse(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Option<Self>, String> {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-        let mut options = Self {
-            job: Job {
-                flights: root.join("examples/data/flights-2013-01.csv"),
-                out: root.join("target/flights"),
-            },
-            json: false,
-        };
+        let mut options = Self::default();
         let mut path = None;
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {

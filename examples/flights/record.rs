@@ -183,7 +183,8 @@ impl<'a> Columns<'a> {
 
     fn departure(&self) -> Result<Option<i32>, String> {
         let time = self.unless_missing("dep_time", Self::time_of_day)?;
-        let delay = self.unless_missing("dep_delay", |columns, name| columns.number(name, DELAY))?;
+        let delay =
+            self.unless_missing("dep_delay", |columns, name| columns.number(name, DELAY))?;
         if time.is_some() != delay.is_some() {
             return Err("only one of `dep_time` and `dep_delay` is missing".to_owned());
         }
@@ -244,7 +245,8 @@ impl<'a> Columns<'a> {
 
     fn code(&self, name: &str) -> Result<String, String> {
         let text = self.cell(name);
-        let alphanumeric = text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+        let alphanumeric =
+            text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
         if alphanumeric && (2..=6).contains(&text.len()) && text != "NA" {
             Ok(text.to_owned())
         } else {

@@ -1,22 +1,38 @@
 //! What is printed in the end.
 
 use super::job::Outcome;
-use serde_json::{Map, Value};
+use serde::Serialize;
 use std::path::Path;
 
-/// One JSON object of counts.
-pub(crate) fn json(outcome: &Outcome) -> String {
-    Value::Object(counts(outcome)).to_string()
+/// The counts by name, in the order in which they come about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Counts {
+    #[serde(rename = "in")]
+    pub(crate) lines: u64,
+    pub(crate) flown: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) diverted: u64,
+    pub(crate) malformed: u64,
+    pub(crate) long_delay: u64,
 }
 
-/// The same counts by name, in the order in which they come about.
-pub(crate) fn counts(outcome: &Outcome) -> Map<String, Value> {
-    let mut counts = Map::new();
-    counts.insert("in".to_owned(), outcome.split.received.into());
-    for output in &outcome.split.outputs {
-        counts.insert(output.name.to_owned(), output.routed.into());
+impl Counts {
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        let split = &outcome.split;
+        Self {
+            lines: split.received,
+            flown: split["flown"].routed,
+            cancelled: split["cancelled"].routed,
+            diverted: split["diverted"].routed,
+            malformed: split["malformed"].routed,
+            long_delay: split["long_delay"].routed,
+        }
     }
-    counts
+}
+
+/// One JSON object of counts.
+pub(crate) fn json(outcome: &Outcome) -> Result<String, String> {
+    serde_json::to_string(&Counts::of(outcome)).map_err(|error| error.to_string())
 }
 
 /// The ledger as a table, and where the files are.

@@ -5,7 +5,13 @@ use side_output::Timestamp;
 const DAY: i64 = 86_400;
 
 /// The instant of a date and a time of day in UTC, if there is such a date.
-pub(crate) fn instant(year: i32, month: u32, day: u32, hour: u32, minute: u32) -> Option<Timestamp> {
+pub(crate) fn instant(
+    year: i32,
+    month: u32,
+    day: u32,
+    hour: u32,
+    minute: u32,
+) -> Option<Timestamp> {
     let valid = (1..=9999).contains(&year)
         && (1..=12).contains(&month)
         && (1..=days_in(year, month)).contains(&day)
@@ -43,8 +49,8 @@ fn digits(text: &str, count: usize) -> Option<u32> {
 pub(crate) fn format(at: Timestamp) -> String {
     let seconds = at.as_millis().div_euclid(1000);
     let (mut days, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
-    // Years first: the guess is at most one off.
-    let mut year = i32::try_from(1970 + days.div_euclid(365)).unwrap_or(i32::MAX);
+    // A guess by the mean length of a year, which is never too early.
+    let mut year = i32::try_from(1971 + (days * 400).div_euclid(146_097)).unwrap_or(i32::MAX);
     while days_before_year(year) > days {
         year -= 1;
     }
