@@ -7,6 +7,7 @@ pub mod operator;
 pub mod output;
 pub mod stream;
 pub mod time;
+pub mod window;
 
 mod sync;
 #[cfg(test)]

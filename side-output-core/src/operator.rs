@@ -3,8 +3,16 @@
 //! No I/O, no clock, no async. The futures runtime drives them, and so do the conformance tests.
 
 mod split;
+mod timestamps;
+mod window;
 
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
+pub use self::timestamps::{AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams};
+pub use self::window::{
+    Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDropped, LatePolicy,
+    LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
+    WindowOperator, WindowStreams, Windowed, WindowedLanes, Windows,
+};
 
 use crate::error::StreamError;
 use crate::output::{Collect, Splitter};

@@ -5,6 +5,7 @@
 mod context;
 mod lane;
 mod ledger;
+pub(crate) mod pair;
 mod routes;
 mod single;
 mod spec;

@@ -16,8 +16,12 @@ mod port;
 mod source;
 mod split;
 mod stall;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod timestamps;
 mod turn;
 mod union;
+mod window;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
@@ -32,5 +36,7 @@ pub use self::keyed::KeyedStream;
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
+pub use self::timestamps::{IdleFeed, Idleness, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::UnionSource;
+pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};

@@ -3,6 +3,8 @@
 mod chain;
 mod process;
 mod union;
+mod watermarks;
+mod window;
 
 use crate::model::Item;
 use serde_json::{Map, Value};
@@ -61,6 +63,8 @@ pub fn kind(
     match name {
         "process" => process::parse(operator, outputs),
         "union" => union::parse(operator),
+        "watermarks" => watermarks::parse(operator),
+        "window" | "window_all" => window::parse(operator, outputs),
         _ => Err(format!("unknown kind `{name}`")),
     }
 }
@@ -130,9 +134,9 @@ impl<S, F: FnMut(S) -> (String, Value)> Collect<S> for Collected<'_, F> {
 }
 
 /// Feeds an element to an operator with one input, with room for a single route at a time.
-pub fn feed<Op: Operator<In = Value>>(
+pub fn feed<Op: Operator>(
     operator: &mut Op,
-    element: Element<Value>,
+    element: Element<Op::In>,
     out: &mut impl Collect<Op::Out>,
 ) -> Result<(), String> {
     match element {
