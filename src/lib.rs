@@ -7,8 +7,14 @@ pub mod __private;
 
 pub use side_output_core::error::StreamError;
 pub use side_output_core::operator::WindowStreams;
+pub use side_output_core::operator::{
+    BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured, Either, KeyContext,
+    KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess, KeyedContext, KeyedProcess,
+    Match, Process, ReconcileWithin, Reconciliation, ReconciliationStreams, TimerChange,
+};
 pub use side_output_core::output::{
-    Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag, UnknownTag,
+    Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag,
+    UnknownTag, WithTimestamp,
 };
 pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into,
@@ -23,5 +29,5 @@ pub use side_output_core::window::{
     LateWindows, Never, Pane, Purging, RouteLate, Session, Sliding, Trigger, TriggerContext,
     Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult,
 };
-pub use side_output_core::{operator, output, stream};
+pub use side_output_core::{operator, output, state, stream};
 pub use side_output_macros::splitter;

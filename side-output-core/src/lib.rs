@@ -5,6 +5,7 @@
 pub mod error;
 pub mod operator;
 pub mod output;
+pub mod state;
 pub mod stream;
 pub mod time;
 pub mod window;

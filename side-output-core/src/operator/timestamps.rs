@@ -1,26 +1,22 @@
 use super::{Operator, Progress};
 use crate::error::StreamError;
-use crate::output::pair::pair;
-use crate::output::{
-    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes, Ledger, OutputAt, OutputSpec, Single,
-    Splitter,
-};
-use crate::stream::{Boxed, DataStream, Driver, Hub, LedgerHandle, Outlet, Typed};
+use crate::output::by_hand::splitter;
+use crate::output::{Collect, Single, Splitter};
 use crate::time::{
     Clock, Emission, Mark, NoSkewBound, SkewBound, Timestamp, WatermarkGenerator, Watermarks,
 };
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-pair! {
+splitter! {
     /// Where a record goes when its timestamp may be too far in the future; see
     /// [`Watermarks::max_future_skew`].
-    Stamped<T>, StampedLanes, StampedStreams:
-    /// Records with their timestamps.
-    Record(records: T),
-    /// Records whose timestamps are too far ahead of the clock.
-    FutureSkew(future_skew: T)
+    Stamped<T>, StampedLanes, StampedStreams {
+        /// Records with their timestamps.
+        0 Record(T) records RECORD_TAG .main();
+        /// Records whose timestamps are too far ahead of the clock.
+        1 FutureSkew(T) future_skew FUTURE_SKEW_TAG;
+    }
 }
 
 /// Whether timestamps may be in the future, and so what the outputs are.

@@ -1,30 +1,25 @@
 use super::{Aggregated, Applied, Processed, Reduced, WindowOperator};
 use crate::error::StreamError;
-use crate::output::pair::pair;
-use crate::output::{
-    Collect, Context, Lane, LanePairVisitor, LaneVisitor, Lanes, Ledger, OutputAt, OutputSpec,
-    Routes as _, Single, Splitter,
-};
-use crate::stream::{Boxed, DataStream, Driver, Hub, LedgerHandle, Outlet, Typed};
-use crate::time::{Timestamp, saturating_millis};
+use crate::output::by_hand::splitter;
+use crate::output::{Collect, Context, Routes as _, Single, Splitter};
+use crate::time::saturating_millis;
 use crate::window::{
     Aggregate, Assigner, Late, RouteLate, Trigger, Window, WindowProcess, WindowResult,
 };
 use rustc_hash::FxHashMap;
-use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::Duration;
 
-pair! {
+splitter! {
     /// Where what comes out of windows goes: results of type `V` by keys of type `K`, or late
     /// records of type `T`.
-    Windowed<K, V, T>, WindowedLanes, WindowStreams:
-    /// What the windows say.
-    Result(results: WindowResult<K, V>),
-    /// Records that came after their windows were gone.
-    Late(late: Late<T>)
+    Windowed<K, V, T>, WindowedLanes, WindowStreams {
+        /// What the windows say.
+        0 Result(WindowResult<K, V>) results RESULT_TAG .main();
+        /// Records that came after their windows were gone.
+        1 Late(Late<T>) late LATE_TAG;
+    }
 }
 
 /// Says nothing yet about late records: such windows are not complete.
