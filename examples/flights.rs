@@ -10,6 +10,10 @@
 //!
 //! All of it in one pass over the file, which is streamed, with all files written at the same time.
 
+#[path = "flights/fleet.rs"]
+pub(crate) mod fleet;
+#[path = "flights/hourly.rs"]
+pub(crate) mod hourly;
 #[path = "flights/job.rs"]
 pub(crate) mod job;
 #[path = "flights/json_lines.rs"]

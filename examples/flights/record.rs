@@ -95,7 +95,7 @@ impl Row {
 }
 
 impl Malformed {
-    fn new(line: Line, reason: String) -> Self {
+    pub(crate) fn new(line: Line, reason: String) -> Self {
         let (raw, bytes) = match String::from_utf8(line.bytes) {
             Ok(text) => (text, None),
             Err(error) => {
@@ -255,6 +255,6 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn as_date<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_date<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&time::format(*at))
 }

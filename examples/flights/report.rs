@@ -14,11 +14,20 @@ pub(crate) struct Counts {
     pub(crate) diverted: u64,
     pub(crate) malformed: u64,
     pub(crate) long_delay: u64,
+    pub(crate) late: u64,
+    pub(crate) windows: u64,
+    pub(crate) flights_in_windows: u64,
+    pub(crate) total_dep_delay: i64,
+    pub(crate) on_time_panes: u64,
+    pub(crate) late_updates: u64,
+    pub(crate) matched: u64,
+    pub(crate) no_plane: u64,
+    pub(crate) no_flight: u64,
 }
 
 impl Counts {
     pub(crate) fn of(outcome: &Outcome) -> Self {
-        let split = &outcome.split;
+        let Outcome { split, hours, reconciled } = outcome;
         Self {
             lines: split.received,
             flown: split["flown"].routed,
@@ -26,6 +35,15 @@ impl Counts {
             diverted: split["diverted"].routed,
             malformed: split["malformed"].routed,
             long_delay: split["long_delay"].routed,
+            late: hours.late(),
+            windows: hours.len(),
+            flights_in_windows: hours.flights(),
+            total_dep_delay: hours.dep_delay(),
+            on_time_panes: hours.on_time_panes(),
+            late_updates: hours.late_updates(),
+            matched: reconciled["matched"].routed,
+            no_plane: reconciled["no_plane"].routed,
+            no_flight: reconciled["no_flight"].routed,
         }
     }
 }
