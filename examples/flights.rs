@@ -1,15 +1,24 @@
 //! Splits a month of real flights: `cargo run --release --example flights`.
 //!
 //! ```text
-//! flights-2013-01.csv ─ lines ─ parse ─ split ┬─ flown ─────── flown.jsonl
-//!                                             ├─ cancelled ─── cancelled.jsonl
-//!                                             ├─ diverted ──── diverted.jsonl
-//!                                             ├─ malformed ─── malformed.jsonl
-//!                                             └─ long_delay ── long_delay.jsonl
+//! lines ─ parse ─ timestamps ─ split ┬─ flown ┬─ flown.jsonl
+//!                                    │        ├─ by hour ┬─ hourly.csv, hourly.html
+//!                                    │        │          └─ late.jsonl
+//!                                    │        └─ by plane ┬─ matched.jsonl
+//!                                    │           planes ──┼─ no_plane.jsonl
+//!                                    │                    └─ no_flight.jsonl
+//!                                    ├─ cancelled.jsonl
+//!                                    ├─ diverted.jsonl
+//!                                    ├─ malformed.jsonl
+//!                                    └─ long_delay.jsonl (a tap)
 //! ```
 //!
 //! All of it in one pass over the file, which is streamed, with all files written at the same time.
 
+#[path = "flights/advise.rs"]
+pub(crate) mod advise;
+#[path = "flights/chart.rs"]
+pub(crate) mod chart;
 #[path = "flights/fleet.rs"]
 pub(crate) mod fleet;
 #[path = "flights/hourly.rs"]
@@ -53,6 +62,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(options: Options) -> Result<String, String> {
+    if options.advise {
+        return advise::advise(&options.job).await.map(|advice| advise::report(&advice));
+    }
     let out = options.job.out.clone();
     let outcome = options.job.run().await?;
     if options.json { report::json(&outcome) } else { Ok(report::table(&outcome, &out)) }

@@ -4,6 +4,7 @@
 #[allow(dead_code, reason = "the example's own `main` is not used")]
 mod flights;
 
+use flights::advise::{advise, report};
 use flights::job::{Job, Outcome};
 use flights::lines::{Line, MAX_LINE};
 use flights::options::Options;
@@ -34,17 +35,25 @@ fn job(test: &str, content: &[u8]) -> Job {
     let directory = directory(test);
     let flights = directory.join("flights.csv");
     fs::write(&flights, content).unwrap();
-    Job { flights, out: directory.join("out"), ..Job::default() }
+    // A few planes are enough for a few flights.
+    let planes = directory.join("planes.csv");
+    let all = fs::read_to_string(Job::default().planes).unwrap();
+    fs::write(&planes, all.lines().take(300).collect::<Vec<_>>().join("\n")).unwrap();
+    Job { flights, planes, out: directory.join("out") }
 }
 
-/// All that the job writes, by file.
-fn written(job: &Job) -> Vec<(String, String)> {
+/// All that the job writes, by file. Whether a flight or its plane is read first is a matter of
+/// timing, and so is the order of the lines where both come together; it is not compared.
+fn written(job: &Job) -> Vec<(String, Vec<String>)> {
     let mut files: Vec<_> = fs::read_dir(&job.out)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            (name, fs::read_to_string(path).unwrap())
+            let text = fs::read_to_string(path).unwrap();
+            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            (name, lines)
         })
         .collect();
     files.sort();
@@ -79,12 +88,14 @@ fn reason(bytes: &[u8]) -> String {
 fn january_has_the_known_numbers() {
     let job = Job { out: directory("january"), ..Job::default() };
     let outcome = run(job.clone()).unwrap();
-    assert!(outcome.split.is_balanced());
+    assert!(outcome.split.is_balanced() && outcome.reconciled.is_balanced());
     assert_eq!(
         serde_json::from_str::<Value>(&json(&outcome).unwrap()).unwrap(),
         serde_json::from_str::<Value>(include_str!("../examples/data/january.json")).unwrap(),
     );
     let counts = Counts::of(&outcome);
+    assert_eq!(counts.flown, counts.matched + counts.no_plane);
+    assert_eq!(counts.flown, counts.flights_in_windows + counts.late);
     assert_eq!(counts.lines, counts.flown + counts.cancelled + counts.diverted + counts.malformed);
     for (file, count) in [
         ("flown.jsonl", counts.flown),
@@ -92,6 +103,10 @@ fn january_has_the_known_numbers() {
         ("diverted.jsonl", counts.diverted),
         ("malformed.jsonl", counts.malformed),
         ("long_delay.jsonl", counts.long_delay),
+        ("late.jsonl", counts.late),
+        ("matched.jsonl", counts.matched),
+        ("no_plane.jsonl", counts.no_plane),
+        ("no_flight.jsonl", counts.no_flight),
     ] {
         assert_eq!(records(&job, file).len() as u64, count, "{file}");
     }
@@ -103,6 +118,46 @@ fn january_has_the_known_numbers() {
             .iter()
             .all(|flown| flown["dep_delay"].as_i64() >= Some(180))
     );
+}
+
+#[test]
+fn a_late_flight_says_why_it_is_late() {
+    let job = Job { out: directory("late"), ..Job::default() };
+    run(job.clone()).unwrap();
+    let late = &records(&job, "late.jsonl")[0];
+    assert_eq!(late["scheduled"], "2013-01-01T14:00:00Z");
+    assert_eq!(late["watermark"], "2013-01-01T22:34:59Z");
+    assert_eq!(late["minutes_behind"], 514);
+    let reason = late["reason"].as_str().unwrap();
+    assert!(reason.ends_with("had been complete for 27300000 ms"), "{reason}");
+}
+
+#[test]
+fn the_table_and_the_picture_show_every_hour() {
+    let job = Job { out: directory("picture"), ..Job::default() };
+    let outcome = run(job.clone()).unwrap();
+    let csv = fs::read_to_string(job.out.join("hourly.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len() as u64, outcome.hours.len());
+    let sum =
+        |column: usize| rows.iter().map(|row| row[column].parse::<i64>().unwrap()).sum::<i64>();
+    assert_eq!((sum(2), sum(3), sum(6)), (26_263, 247_852, 8_236));
+    assert_eq!(rows[0], ["2013-01-01T10:00:00Z", "EWR", "2", "-2", "-1.0", "1", "1"]);
+
+    let html = fs::read_to_string(job.out.join("hourly.html")).unwrap();
+    let hours: std::collections::BTreeSet<_> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(html.matches("<rect class=\"on-time\"").count(), hours.len());
+    assert_eq!(html.matches("<rect class=\"update\"").count(), hours.len());
+    assert!(!html.contains("http"), "the page needs nothing from elsewhere");
+}
+
+#[test]
+fn the_advice_agrees_with_the_run() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let advice = runtime.block_on(advise(&Job::default())).unwrap();
+    assert_eq!(advice.records(), 27_004);
+    let report = report(&advice);
+    assert!(report.ends_with("a bound of 2 h and a lateness of 4 h: 135 lost."), "{report}");
 }
 
 /// Every class of damage says what it is.
@@ -254,7 +309,7 @@ proptest! {
         prop_assert_eq!(malformed.len(), 1);
         prop_assert_eq!(malformed[0]["line"].as_u64(), Some(victim as u64 + 1));
         prop_assert_eq!(malformed[0]["raw"].as_str().unwrap(), String::from_utf8_lossy(&damaged));
-        let others = |files: Vec<(String, String)>| {
+        let others = |files: Vec<(String, Vec<String>)>| {
             files.into_iter().filter(|(name, _)| name != "malformed.jsonl").collect::<Vec<_>>()
         };
         prop_assert_eq!(others(written(&job)), others(without));
@@ -305,6 +360,10 @@ fn what_cannot_be_read_or_written_is_one_error() {
     let error = run(missing).unwrap_err();
     assert!(error.starts_with("cannot read ") && error.contains("nowhere.csv: "), "{error}");
 
+    let missing =
+        Job { planes: directory.join("nowhere.csv"), out: directory.join("out"), ..Job::default() };
+    assert!(run(missing).unwrap_err().contains("nowhere.csv: "));
+
     let folder = Job { flights: directory.clone(), out: directory.join("out"), ..Job::default() };
     let error = run(folder).unwrap_err();
     assert!(error.starts_with("cannot read "), "{error}");
@@ -331,6 +390,25 @@ fn arguments_are_read_strictly() {
     assert_eq!(parse(&["--jsno"]).unwrap_err(), "unknown option `--jsno`");
     assert_eq!(parse(&["--out"]).unwrap_err(), "`--out` needs a directory");
     assert_eq!(parse(&["a", "b"]).unwrap_err(), "more than one PATH");
+}
+
+#[test]
+fn a_damaged_plane_is_a_line_of_its_own_file() {
+    let directory = directory("planes");
+    let planes = directory.join("damaged.csv");
+    let header = "tailnum,year,type,manufacturer,model,engines,seats,speed,engine";
+    let plane = "N708JB,2008,Fixed wing multi engine,AIRBUS,A320-232,2,200,NA,Turbo-fan";
+    let content = format!("{header}\n{plane}\n{}\n\n{plane}\n", plane.replace("200", "many"));
+    fs::write(&planes, content).unwrap();
+    let job = Job { planes, ..job("planes", &file_of(&sample(40))) };
+    let outcome = run(job.clone()).unwrap();
+    let malformed = records(&job, "malformed_planes.jsonl");
+    assert_eq!(malformed.len(), 2);
+    assert_eq!(malformed[0]["reason"], "`seats` is no number: \"many\"");
+    assert_eq!(malformed[1]["reason"], "9 columns expected, found 1");
+    assert_eq!(records(&job, "duplicate_planes.jsonl").len(), 1);
+    let counts = Counts::of(&outcome);
+    assert_eq!((counts.matched, counts.no_flight), (1, 0));
 }
 
 proptest! {

@@ -1,10 +1,10 @@
 //! The job: what is split into what, and where that goes.
 
-use super::fleet;
 use super::hourly::{self, Hours};
 use super::json_lines::JsonLines;
 use super::lines::{Line, lines};
 use super::record::{self, Arrival, Flight, Malformed, Row};
+use super::{chart, fleet};
 use futures::TryStreamExt as _;
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
@@ -160,6 +160,7 @@ impl Job {
         let (Some(hours), Some(reconciled)) = (hours, reconciled) else {
             return Err("a part of the job did not run to its end".to_owned());
         };
+        chart::write(out, &hours)?;
         Ok(Outcome { split, hours, reconciled })
     }
 
@@ -200,7 +201,7 @@ fn cannot_read(path: &Path, error: &io::Error) -> String {
 }
 
 /// The cause alone: that it came through a stream is no news to who ran the job.
-fn explain(error: StreamError) -> String {
+pub(crate) fn explain(error: StreamError) -> String {
     match error {
         StreamError::Failed(cause) | StreamError::Destination { source: cause, .. } => {
             cause.to_string()

@@ -4,17 +4,21 @@ use super::job::Job;
 use std::ffi::OsString;
 
 pub(crate) const USAGE: &str = "\
-usage: flights [PATH] [--json] [--out DIR]
+usage: flights [PATH] [--planes PATH] [--json] [--out DIR]
+       flights [PATH] --advise
 
-  PATH       flights as CSV; January 2013 if left out
-  --json     print one JSON object of counts instead of a table
-  --out DIR  where to write the outputs; target/flights if left out";
+  PATH           flights as CSV; January 2013 if left out
+  --planes PATH  planes as CSV
+  --json         print one JSON object of counts instead of a table
+  --out DIR      where to write the outputs; target/flights if left out
+  --advise       do not run; say what bound and lateness the flights ask for";
 
 /// What the command line asks for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) job: Job,
     pub(crate) json: bool,
+    pub(crate) advise: bool,
 }
 
 impl Options {
@@ -29,9 +33,12 @@ impl Options {
             match argument.to_str() {
                 Some("--help" | "-h") => return Ok(None),
                 Some("--json") => options.json = true,
+                Some("--advise") => options.advise = true,
                 Some("--out") => {
-                    let directory = arguments.next().ok_or("`--out` needs a directory")?;
-                    options.job.out = directory.into();
+                    options.job.out = arguments.next().ok_or("`--out` needs a directory")?.into();
+                }
+                Some("--planes") => {
+                    options.job.planes = arguments.next().ok_or("`--planes` needs a path")?.into();
                 }
                 Some(option) if option.starts_with('-') => {
                     return Err(format!("unknown option `{option}`"));

@@ -53,16 +53,32 @@ pub(crate) fn json(outcome: &Outcome) -> Result<String, String> {
     serde_json::to_string(&Counts::of(outcome)).map_err(|error| error.to_string())
 }
 
-/// The ledger as a table, and where the files are.
+/// The ledgers as a table, and where the files are.
 pub(crate) fn table(outcome: &Outcome, out: &Path) -> String {
-    let ledger = &outcome.split;
-    let mut lines = vec![format!("{:12} {:>8}", "lines", ledger.received)];
-    for output in &ledger.outputs {
-        let share = percent(output.routed, ledger.received);
+    let Outcome { split, hours, reconciled } = outcome;
+    let mut lines = vec![format!("{:12} {:>8}", "lines", split.received)];
+    for output in &split.outputs {
+        let share = percent(output.routed, split.received);
         let tap = if output.tap { "  beside its own output" } else { "" };
         lines.push(format!("{:12} {:>8}  {share:>5.1} %{tap}", output.name, output.routed));
     }
-    lines.push(format!("written to {}", out.display()));
+    lines.push(String::new());
+    lines.push("flown flights by airport and hour".to_owned());
+    for (name, count) in [
+        ("windows", hours.len()),
+        ("in windows", hours.flights()),
+        ("late", hours.late()),
+        ("late updates", hours.late_updates()),
+    ] {
+        lines.push(format!("{name:12} {count:>8}"));
+    }
+    lines.push(String::new());
+    lines.push("flown flights and planes".to_owned());
+    for output in &reconciled.outputs {
+        lines.push(format!("{:12} {:>8}", output.name, output.routed));
+    }
+    lines.push(String::new());
+    lines.push(format!("written to {}; hourly.html is a picture", out.display()));
     lines.join("\n")
 }
 
