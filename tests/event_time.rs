@@ -119,7 +119,7 @@ fn time_03_old_data_gives_results_whatever_the_time_is() {
             .window_all(Tumbling::of(secs(60)))
             .drop_late_data()
             .aggregate(Count::new());
-        let ledger = counts.ledger_handle();
+        let ledger = counts.ledger_handle().unwrap();
         let counts: Vec<u64> = block_on(counts.map(|result| result.value).collect());
         assert_eq!(counts, [60; 10]);
         assert_eq!(ledger.read().late, 0);
@@ -255,7 +255,7 @@ fn time_10_results_of_windows_are_on_time_for_the_next_windows() {
         .window_all(Tumbling::of(secs(3600)))
         .drop_late_data()
         .reduce(|sum: &mut u64, next| *sum += next);
-    let ledger = hours.ledger_handle();
+    let ledger = hours.ledger_handle().unwrap();
     let hours: Vec<u64> = block_on(hours.map(|result| result.value).collect());
     assert_eq!(hours, [3600; 6]);
     assert_eq!(ledger.read().late, 0);
@@ -282,7 +282,7 @@ fn time_13_the_late_counter_is_the_number_of_late_records() {
 
     let sliding = Sliding::of(secs(20)).every(secs(10));
     let dropped = keyed().window(sliding).drop_late_data().aggregate(Count::new());
-    let ledger = dropped.ledger_handle();
+    let ledger = dropped.ledger_handle().unwrap();
     block_on(dropped.for_each(drop)).unwrap();
     assert_eq!(ledger.read().late, 37);
     assert!(ledger.read().is_balanced());

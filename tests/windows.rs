@@ -377,7 +377,7 @@ fn dropped_late_records_are_counted() {
         .window_all(Tumbling::of(millis(10)))
         .drop_late_data()
         .aggregate(Count::new());
-    let ledger = results.ledger_handle();
+    let ledger = results.ledger_handle().unwrap();
     assert_eq!(block_on(results.count()), 1);
     let ledger = ledger.read();
     assert_eq!((ledger.received, ledger.late, ledger.unrouted, ledger.fired), (3, 2, 3, 1));

@@ -29,7 +29,7 @@ pub(crate) fn process(args: TokenStream, mut function: ItemFn) -> TokenStream {
     if let Some(FnArgs { splitter, krate }) = &args {
         check_returns(splitter, &function, &mut errors);
         function.block.stmts.splice(0..0, assert_splitter(splitter, krate.as_ref(), &function.sig));
-        silent |= lost::check(splitter, &function.block, &mut errors);
+        silent |= lost::check(splitter, &function, &mut errors);
     }
     // Last, because an `allow` of the user would win if it came after it. Where our own message
     // has been given, the lint would only repeat it.

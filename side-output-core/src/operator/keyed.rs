@@ -1,6 +1,6 @@
 use super::{Either, KeyContext, KeyedCoProcess, KeyedProcess, Operator, Progress, TimerChange};
 use crate::error::StreamError;
-use crate::output::{Collect, Routes};
+use crate::output::{Collect, Routes as _};
 use crate::state::{Due, Keys};
 use crate::time::{Mark, Timestamp, saturating_millis};
 use std::fmt;

@@ -82,6 +82,10 @@ impl<K: Hash + Eq + Clone, S: Default> Keys<K, S> {
     }
 
     /// The slot of `key`, made with the default state if there is none.
+    ///
+    /// # Panics
+    ///
+    /// With the key number 2^32.
     #[inline]
     pub fn slot(&mut self, key: K) -> u32 {
         match self.index.entry(key) {

@@ -5,33 +5,66 @@
 
 use super::args::display;
 use crate::errors::Errors;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
+use std::collections::HashMap;
 use syn::visit::{self, Visit};
-use syn::{Block, Expr, Local, Pat, Path, Stmt};
+use syn::{Block, Expr, ItemFn, Local, Pat, Path, ReturnType, Stmt};
 
 /// Records each lost route; says whether there was one.
-pub(super) fn check(splitter: &Path, body: &Block, errors: &mut Errors) -> bool {
-    let mut lost = Lost { splitter, errors, found: false };
-    lost.visit_block(body);
+pub(super) fn check(splitter: &Path, function: &ItemFn, errors: &mut Errors) -> bool {
+    let mut words = Words::default();
+    words.visit_return_type(&function.sig.output);
+    let returns_self = words.0.contains_key("Self");
+    words.visit_tokens(function.block.to_token_stream());
+    let mut lost = Lost { splitter, returns_self, words, errors, found: false };
+    lost.visit_block(&function.block);
     lost.found
 }
 
 struct Lost<'a> {
     splitter: &'a Path,
+    /// The function returns `Self`, so that is the enum.
+    returns_self: bool,
+    /// How often each word stands in the function.
+    words: Words,
     errors: &'a mut Errors,
     found: bool,
+}
+
+#[derive(Default)]
+struct Words(HashMap<String, usize>);
+
+impl Words {
+    fn visit_tokens(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => *self.0.entry(ident.to_string()).or_default() += 1,
+                TokenTree::Group(group) => self.visit_tokens(group.stream()),
+                // `format!("{_route}")` uses it too.
+                TokenTree::Literal(literal) => {
+                    let text = literal.to_string();
+                    for word in
+                        text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+                    {
+                        *self.0.entry(word.to_owned()).or_default() += 1;
+                    }
+                }
+                TokenTree::Punct(_) => {}
+            }
+        }
+    }
+
+    fn visit_return_type(&mut self, output: &ReturnType) {
+        self.visit_tokens(output.to_token_stream());
+    }
 }
 
 impl<'ast> Visit<'ast> for Lost<'_> {
     fn visit_stmt(&mut self, statement: &'ast Stmt) {
         match statement {
             Stmt::Expr(expr, Some(_)) => self.discarded(expr),
-            Stmt::Local(Local { pat: Pat::Wild(_), init: Some(init), .. }) => {
-                self.discarded(&init.expr);
-            }
-            Stmt::Local(Local { pat: Pat::Type(typed), init: Some(init), .. })
-                if matches!(*typed.pat, Pat::Wild(_)) =>
-            {
+            Stmt::Local(Local { pat, init: Some(init), .. }) if self.is_unused(pat) => {
                 self.discarded(&init.expr);
             }
             _ => {}
@@ -84,6 +117,19 @@ impl Lost<'_> {
         }
     }
 
+    /// `_`, or `_route` that is named nowhere else.
+    fn is_unused(&self, pat: &Pat) -> bool {
+        match pat {
+            Pat::Wild(_) => true,
+            Pat::Type(typed) => self.is_unused(&typed.pat),
+            Pat::Ident(name) if name.subpat.is_none() => {
+                let name = name.ident.to_string();
+                name.starts_with('_') && self.words.0.get(&name) == Some(&1)
+            }
+            _ => false,
+        }
+    }
+
     fn discarded_tail(&mut self, block: &Block) {
         if let Some(Stmt::Expr(tail, None)) = block.stmts.last() {
             self.discarded(tail);
@@ -112,7 +158,7 @@ impl Lost<'_> {
             return false;
         };
         let variant = variant.ident.to_string();
-        before.ident == enum_name.ident
+        (before.ident == enum_name.ident || self.returns_self && before.ident == "Self")
             && variant.starts_with(char::is_uppercase)
             && !variant.ends_with("_TAG")
     }

@@ -1,5 +1,7 @@
 //! What a split function becomes, and which routes count as lost.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
+
 use crate::attribute;
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
@@ -104,6 +106,10 @@ fn lost_routes_are_found_and_others_are_not() {
         (1, "for x in y { while z { loop { Orders::Skipped; } } } Orders::Valid(order)"),
         (1, "let Some(x) = order else { Orders::Skipped; return x(); }; x()"),
         (1, "routing::Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "let _route = Orders::Invalid(order); Orders::Valid(order)"),
+        (0, "let _route = Orders::Invalid(order); if x { return _route; } Orders::Valid(order)"),
+        (0, "let _route = Orders::Skipped; println!(\"{_route:?}\"); _other()"),
+        (0, "Self::Invalid(order); Orders::Valid(order)"),
         (0, "Orders::Valid(order)"),
         (0, "return Orders::Valid(order);"),
         (0, "let route = Orders::Valid(order); route"),
@@ -117,4 +123,17 @@ fn lost_routes_are_found_and_others_are_not() {
     ] {
         assert_eq!(lost(body), expected, "{body}");
     }
+}
+
+#[test]
+fn a_method_of_the_enum_may_call_it_self() {
+    let method = quote! {
+        fn split(order: u8) -> Option<Self> {
+            let _ = Self::Invalid(order);
+            Some(Self::Valid(order))
+        }
+    };
+    let expansion = attribute(quote!(Self), method).to_string();
+    assert_eq!(expansion.matches("compile_error").count(), 1);
+    assert!(expansion.contains("return it: `return Self::Invalid(order);`"), "{expansion}");
 }

@@ -218,6 +218,9 @@ fn unknown(word: &str, known: &[&str], attribute: &str) -> String {
         "capacity" | "overflow" | "name" => {
             format!("`{word}` belongs to a variant; write `#[output({word} = …)]` there")
         }
+        _ if word.starts_with(char::is_uppercase) && attribute == "splitter" => {
+            format!("`{word}` is named at functions only; write `#[splitter]` on the enum")
+        }
         _ => format!("unknown option `{word}`{}", suggest::hint(word, known)),
     }
 }

@@ -45,15 +45,18 @@ pub trait WindowBody<K, T> {
     ) -> Result<usize, StreamError>;
 
     /// The same, when nothing is kept after it.
+    #[expect(clippy::too_many_arguments, reason = "a firing, taken apart")]
     fn fire_last<C: Collect<Self::Out>>(
         &mut self,
-        firing: Firing<'_, K>,
         key: K,
+        window: Window,
+        pane: Pane,
+        watermark: Timestamp,
         mut contents: Self::Contents,
         mut side: Self::Side,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        let firing = Firing { key: &key, ..firing };
+        let firing = Firing { key: &key, window, pane, watermark };
         self.fire(firing, &mut contents, &mut side, out)
     }
 
@@ -111,12 +114,11 @@ impl<T> Share<'_, T> {
 }
 
 #[inline]
-fn emit_result<L, K, V, T, C>(firing: &Firing<'_, K>, key: K, value: V, out: &mut C) -> usize
+fn emit_result<L, K, V, T, C>(window: Window, pane: Pane, key: K, value: V, out: &mut C) -> usize
 where
     L: LatePolicy,
     C: Collect<L::Out<K, V, T>>,
 {
-    let (window, pane) = (firing.window, firing.pane);
     out.emit(L::result(WindowResult { key, window, value, pane }), window.max_timestamp());
     1
 }
@@ -173,20 +175,28 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(accumulator);
-        Ok(emit_result::<L, _, _, G::In, _>(&firing, firing.key.clone(), value, out))
+        Ok(emit_result::<L, _, _, G::In, _>(
+            firing.window,
+            firing.pane,
+            firing.key.clone(),
+            value,
+            out,
+        ))
     }
 
     #[inline]
     fn fire_last<C: Collect<Self::Out>>(
         &mut self,
-        firing: Firing<'_, K>,
         key: K,
+        window: Window,
+        pane: Pane,
+        _watermark: Timestamp,
         accumulator: G::Accumulator,
         (): (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(&accumulator);
-        Ok(emit_result::<L, _, _, G::In, _>(&firing, key, value, out))
+        Ok(emit_result::<L, _, _, G::In, _>(window, pane, key, value, out))
     }
 
     #[inline]
@@ -241,18 +251,26 @@ where
         (): &mut (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), reduced.clone(), out))
+        Ok(emit_result::<L, _, _, T, _>(
+            firing.window,
+            firing.pane,
+            firing.key.clone(),
+            reduced.clone(),
+            out,
+        ))
     }
 
     fn fire_last<C: Collect<Self::Out>>(
         &mut self,
-        firing: Firing<'_, K>,
         key: K,
+        window: Window,
+        pane: Pane,
+        _watermark: Timestamp,
         reduced: T,
         (): (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, _, _, T, _>(&firing, key, reduced, out))
+        Ok(emit_result::<L, _, _, T, _>(window, pane, key, reduced, out))
     }
 
     fn late<C: Collect<Self::Out>>(
@@ -334,7 +352,7 @@ where
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = (self.function)(firing.key, firing.window, elements.evict(self.keep));
-        Ok(emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), value, out))
+        Ok(emit_result::<L, _, _, T, _>(firing.window, firing.pane, firing.key.clone(), value, out))
     }
 
     fn late<C: Collect<Self::Out>>(

@@ -203,12 +203,10 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
         let after = replaced(line);
         let old = replaced(quote!(_));
         let new = replaced(quote!(#so::Line::new::<#ty, __M, #index>(destination)));
-        let docs = output.docs_or("");
-        let doc = format!("Gives the output `{}` its destination.", output.ident);
+        let docs =
+            output.docs_after(&format!("Gives the output `{}` its destination.", output.ident));
         quote! {
             #cfg
-            #[doc = #doc]
-            #[doc = ""]
             #docs
             #vis fn #field<__M, __K: #so::IntoDestination<#payload, __M>>(
                 self,
