@@ -1,4 +1,4 @@
-//! Chapters of the guide that go further than the [crate documentation](crate).
+//! Chapters that go further than the [crate documentation](crate). Their examples are tests.
 
-#[doc = include_str!("../docs/event-time.md")]
+#[doc = include_str!("guide/event_time.md")]
 pub mod event_time {}

@@ -174,6 +174,7 @@
 //!
 //! - `serde` (default): `Serialize` and `Deserialize` for tags, timestamps and results.
 
+pub mod guide;
 pub mod prelude;
 
 #[doc(hidden)]
@@ -207,8 +208,6 @@ pub use side_output_core::window::{
 };
 pub use side_output_core::{operator, output, state};
 pub use side_output_macros::splitter;
-
-pub mod guide;
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -81,6 +81,7 @@ mod split {
 mod window {
     mod late_not_routed;
     mod late_undecided;
+    mod late_undecided_process;
 }
 
 #[path = "ui_pass/wire"]

@@ -24,12 +24,16 @@ pub(crate) async fn advise(job: &Job) -> Result<Advice, String> {
 pub(crate) fn report(advice: &Advice) -> String {
     let mut text = format!("{advice}\n\nflights lost to windows of an hour, by lateness\nbound");
     for lateness in LATENESSES {
-        write(&mut text, format_args!("{:>8} h", lateness));
+        write(&mut text, format_args!("{lateness:>8} h"));
     }
     for bound in BOUNDS {
         write(&mut text, format_args!("\n{bound:>3} h"));
         for lateness in LATENESSES {
-            let lost = advice.lost(hourly::windows(), hours(bound), hours(lateness));
+            let lost = advice.lost(
+                hourly::windows(),
+                Duration::from_hours(bound),
+                Duration::from_hours(lateness),
+            );
             write(&mut text, format_args!("{lost:>10}"));
         }
     }
@@ -42,10 +46,6 @@ pub(crate) fn report(advice: &Advice) -> String {
         ),
     );
     text
-}
-
-const fn hours(hours: u64) -> Duration {
-    Duration::from_secs(hours * 3600)
 }
 
 fn write(text: &mut String, arguments: std::fmt::Arguments<'_>) {

@@ -8,13 +8,13 @@ use side_output::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// How far flights may stand behind one that was scheduled later.
-pub(crate) const BOUND: Duration = Duration::from_secs(2 * 3600);
+pub(crate) const BOUND: Duration = Duration::from_hours(2);
 
 /// For how long after its end an hour still takes flights.
-pub(crate) const LATENESS: Duration = Duration::from_secs(4 * 3600);
+pub(crate) const LATENESS: Duration = Duration::from_hours(4);
 
 /// The windows that flights are counted in.
 pub(crate) fn windows() -> Tumbling {

@@ -43,7 +43,8 @@ pub(crate) fn is_header(line: &Line) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Flight {
     pub(crate) carrier: String,
-    pub(crate) flight: i32,
+    #[serde(rename = "flight")]
+    pub(crate) number: i32,
     pub(crate) tailnum: Option<String>,
     pub(crate) origin: String,
     pub(crate) dest: String,
@@ -138,7 +139,7 @@ impl<'a> Columns<'a> {
         let row = Row {
             flight: Flight {
                 carrier: self.code("carrier")?,
-                flight: self.number("flight", 0..=9999)?,
+                number: self.number("flight", 0..=9999)?,
                 tailnum: self.unless_missing("tailnum", Self::code)?,
                 origin: self.code("origin")?,
                 dest: self.code("dest")?,
@@ -178,7 +179,7 @@ impl<'a> Columns<'a> {
         if !BEHIND_UTC.map(|hours| hours * 3_600_000).any(|offset| offset == behind) {
             return Err("`time_hour` is not the hour of the other columns".to_owned());
         }
-        Ok(time_hour + Duration::from_secs(60) * minute.unsigned_abs())
+        Ok(time_hour + Duration::from_mins(1) * minute.unsigned_abs())
     }
 
     fn departure(&self) -> Result<Option<i32>, String> {
@@ -255,6 +256,7 @@ impl<'a> Columns<'a> {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 pub(crate) fn as_date<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&time::format(*at))
 }

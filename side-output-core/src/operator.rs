@@ -34,8 +34,8 @@ pub use self::reconcile::{
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
 pub use self::timestamps::{AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams};
 pub use self::window::{
-    Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDropped, LatePolicy,
-    LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
+    Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDecided, LateDropped,
+    LatePolicy, LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
     WindowOperator, WindowStreams, Windowed, WindowedLanes, Windows,
 };
 

@@ -171,7 +171,7 @@ where
     ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Aggregated<G, L>>
     where
         G: Aggregate<In = T>,
-        L: LatePolicy,
+        L: LatePolicy<G>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.aggregate(key, aggregate))
@@ -199,7 +199,7 @@ where
     where
         T: Clone,
         R: FnMut(&mut T, T),
-        L: LatePolicy,
+        L: LatePolicy<R>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.reduce(key, reduce))
@@ -244,7 +244,7 @@ where
     where
         T: Clone,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LatePolicy,
+        L: LatePolicy<Fn>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.apply(key, function))
