@@ -124,7 +124,7 @@ pub(crate) fn compete<R: PartialEq + Debug>(mut table: Table<R>, options: &Optio
         if *name == table.name
             && let Some(found) = table.contestants.iter().find(|c| c.name == *contestant)
         {
-            drop((found.run)(options.n / found.part));
+            drop((found.run)(options.n));
             if measure {
                 print(&format!("{}\n", peak_kib().unwrap_or(0)));
             }

@@ -29,7 +29,7 @@ pub(crate) fn table<R: Record, C: Consumer>(name: &'static str, about: &'static 
     table.run("streams, joined", |n| block_on(streams::<R, C>(n)));
     table.run("streams, 3 tasks, 2 threads", |n| stream_tasks::<R, C>(two_threads(), n));
     table.run("three filters, input read three times", |n| block_on(filters::<R, C>(n)));
-    if mem::size_of::<C>() > 0 {
+    if size_of::<C>() > 0 {
         // Without counting there is no telling what it lost.
         let broadcast = Contestant::new("three filters on a broadcast channel", |n| {
             broadcast::<R, C>(one_thread(), n)
