@@ -1,6 +1,7 @@
 //! What most programs need: `use side_output::prelude::*;`.
 
 pub use crate::{
-    Context, DataStream, Ledger, Routes, SplitExt, Splitter, StreamError, Timestamp, discard, each,
-    splitter,
+    Aggregate, Context, DataStream, Global, Late, Ledger, Pane, RouteLate, Routes, Session,
+    Sliding, SplitExt, Splitter, StreamError, Timestamp, Tumbling, Watermarks, Window,
+    WindowContext, WindowProcess, WindowResult, WindowStreams, discard, each, splitter,
 };

@@ -5,8 +5,10 @@
 pub mod error;
 pub mod operator;
 pub mod output;
+pub mod state;
 pub mod stream;
 pub mod time;
+pub mod window;
 
 mod sync;
 #[cfg(test)]

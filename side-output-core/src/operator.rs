@@ -2,9 +2,42 @@
 //!
 //! No I/O, no clock, no async. The futures runtime drives them, and so do the conformance tests.
 
+mod broadcast;
+mod closures;
+mod either;
+mod key_context;
+mod keyed;
+mod keyed_broadcast;
+mod keyed_co_process;
+mod keyed_process;
+mod process;
+mod reconcile;
 mod split;
+mod timestamps;
+mod window;
 
+pub use self::broadcast::{
+    Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured,
+};
+pub use self::closures::{CoFn, KeyedFn};
+pub use self::either::Either;
+pub use self::key_context::{KeyContext, KeyedContext, TimerChange};
+pub use self::keyed::{Keyed, KeyedCo};
+pub use self::keyed_broadcast::{KeyedBroadcast, KeyedBroadcastContext, KeyedBroadcastProcess};
+pub use self::keyed_co_process::KeyedCoProcess;
+pub use self::keyed_process::KeyedProcess;
+pub use self::process::{Co, CoProcess, Process, Processing};
+pub use self::reconcile::{
+    Match, Pending, Reconcile, ReconcileWithin, Reconciliation, ReconciliationLanes,
+    ReconciliationStreams,
+};
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
+pub use self::timestamps::{AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams};
+pub use self::window::{
+    Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDropped, LatePolicy,
+    LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
+    WindowOperator, WindowStreams, Windowed, WindowedLanes, Windows,
+};
 
 use crate::error::StreamError;
 use crate::output::{Collect, Splitter};
@@ -62,4 +95,28 @@ pub trait Operator {
         room: usize,
         out: &mut C,
     ) -> Result<Progress, StreamError>;
+
+    /// Looks at the clock, if whoever drives the operator has one: fires the processing-time
+    /// timers that are due at `now`.
+    ///
+    /// Called before anything that happens at `now`. [`Progress::More`] asks to be called again,
+    /// as with a mark.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the stream at every reader.
+    fn on_clock<C: Collect<Self::Out>>(
+        &mut self,
+        now: crate::Timestamp,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        let _ = (now, room, out);
+        Ok(Progress::Done)
+    }
+
+    /// When the clock is to be looked at again even if nothing comes in.
+    fn alarm(&self) -> Option<crate::Timestamp> {
+        None
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! Nothing here polls, buffers for a reader or knows a clock.
 
+pub(crate) mod by_hand;
 mod context;
 mod lane;
 mod ledger;
@@ -9,6 +10,7 @@ mod routes;
 mod single;
 mod spec;
 mod tag;
+mod with_timestamp;
 
 pub use self::context::Context;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
@@ -19,6 +21,7 @@ pub use self::spec::{OutputSpec, Overflow};
 #[cfg(feature = "serde")]
 pub use self::tag::deserialize_tag;
 pub use self::tag::{PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
+pub use self::with_timestamp::WithTimestamp;
 
 use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //! It drives operators and never decides what a record means.
 
 mod board;
+mod clocked;
+mod connect;
 mod data_stream;
 mod driver;
 mod feed_source;
@@ -12,25 +14,38 @@ mod hub;
 mod keyed;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod parallel;
 mod port;
 mod source;
 mod split;
 mod stall;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod timestamps;
 mod turn;
 mod union;
+mod window;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
+pub use self::clocked::Clocked;
+pub use self::connect::{BroadcastConnected, ConnectFeed, Connected, KeyedConnected};
 pub use self::data_stream::{
-    DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results, SplitDrive,
+    ClockedStreams, DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results,
+    SplitDrive,
 };
 pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFeed};
 pub use self::feed_source::FeedSource;
 pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
 pub use self::keyed::KeyedStream;
+pub use self::parallel::{
+    DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
+};
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
+pub use self::timestamps::{IdleFeed, Idleness, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::UnionSource;
+pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};

@@ -102,7 +102,7 @@ impl Splitter for Fan {
 }
 
 macro_rules! output {
-    ($($index:literal),*) => {$(
+    ($($index:literal $field:ident),*) => {$(
         impl OutputAt<$index> for Fan {
             type Payload = Value;
             const SPEC: OutputSpec = SPECS[$index];
@@ -118,8 +118,14 @@ macro_rules! output {
             fn lane(lanes: &mut FanLanes) -> &mut Lane<Value> {
                 &mut lanes.0[$index]
             }
+
+            fn stream<H: Outlet<Self>>(
+                streams: &mut FanStreams<H>,
+            ) -> &mut DataStream<Value, H::Source<$index>> {
+                &mut streams.$field
+            }
         }
     )*};
 }
 
-output!(0, 1, 2, 3, 4, 5, 6);
+output!(0 main, 1 side1, 2 side2, 3 side3, 4 side4, 5 side5, 6 side6);

@@ -10,6 +10,8 @@ pub struct Tally {
     pub extra: u64,
     /// Routes that no record caused directly: timers, windows, the end of the input.
     pub fired: u64,
+    /// Of the records without a route: those dropped because they were late.
+    pub late: u64,
 }
 
 impl Tally {
@@ -29,6 +31,7 @@ impl Tally {
         self.unrouted += other.unrouted;
         self.extra += other.extra;
         self.fired += other.fired;
+        self.late += other.late;
     }
 }
 
@@ -77,6 +80,8 @@ pub struct Ledger {
     pub extra: u64,
     /// Routes that no record caused directly: timers, windows, the end of the input.
     pub fired: u64,
+    /// Of the records without a route: those dropped because they were late.
+    pub late: u64,
     /// Times that a reader had to wait for another output for longer than the stall limit.
     pub stalls: u64,
     /// One entry for each output, in the order of declaration.

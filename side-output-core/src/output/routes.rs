@@ -51,6 +51,37 @@ pub trait Collect<S> {
 pub trait Routes<S> {
     /// Emits the routes and says how many there were.
     fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError>;
+
+    /// The routes as values, for unit tests of functions that return `impl Routes`.
+    ///
+    /// # Errors
+    ///
+    /// The error that the function returned.
+    fn into_vec(self) -> Result<Vec<S>, StreamError>
+    where
+        Self: Sized,
+    {
+        let mut list = List { routes: Vec::new(), tally: Tally::default() };
+        self.route(Timestamp::MIN, &mut list)?;
+        Ok(list.routes)
+    }
+}
+
+struct List<S> {
+    routes: Vec<S>,
+    tally: Tally,
+}
+
+impl<S> Collect<S> for List<S> {
+    fn emit(&mut self, route: S, _at: Timestamp) {
+        self.routes.push(route);
+    }
+
+    fn mark(&mut self, _mark: Mark) {}
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
 }
 
 impl<S: Splitter> Routes<S> for S {

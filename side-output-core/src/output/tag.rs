@@ -95,14 +95,19 @@ impl<S: OutputAt<I>, const I: usize> TagOf<S> for Tag<S, I> {
     label = "expected the tag of an output of `{S}` that is marked `#[tap]`",
     note = "an exclusive output is not emitted: return its route"
 )]
-pub trait TapTagOf<S: Splitter>: TagOf<S> {
+pub trait TapTagOf<S: Splitter> {
+    /// What the tap carries. Not [`TagOf`]'s: a foreign tag would be reported twice.
+    type Payload;
+
     /// The route of `payload` through the tap.
     #[doc(hidden)]
     fn wrap(payload: Self::Payload) -> S;
 }
 
 impl<S: TapAt<I>, const I: usize> TapTagOf<S> for Tag<S, I> {
-    fn wrap(payload: Self::Payload) -> S {
+    type Payload = S::Payload;
+
+    fn wrap(payload: S::Payload) -> S {
         <S as OutputAt<I>>::wrap(payload)
     }
 }
@@ -186,7 +191,7 @@ macro_rules! __impl_tag_serde {
                 &self,
                 serializer: S,
             ) -> ::core::result::Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
+                serializer.serialize_str(<$tag>::name(*self))
             }
         }
 

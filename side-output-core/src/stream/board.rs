@@ -259,6 +259,7 @@ impl State {
             unrouted: self.tally.unrouted,
             extra: self.tally.extra,
             fired: self.tally.fired,
+            late: self.tally.late,
             stalls: self.stalls,
             outputs: self
                 .ports

@@ -2,7 +2,7 @@ use super::{
     BoxSource, Drive, Driver, Fed, Feed, Hub, HubDriver, Intake, LedgerHandle, Port, Source, Typed,
 };
 use crate::error::StreamError;
-use crate::operator::{Operator, Split, SplitFn};
+use crate::operator::{Operator, Process, Processing, Split, SplitFn};
 use crate::output::{Lane, OutputAt, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::{FusedStream, Stream};
@@ -276,6 +276,14 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         self.drive(Split::new(function))
     }
 
+    /// Routes each record by `function`, a [`Process`].
+    pub fn process<P>(self, function: P) -> OperatorStreams<DataFeed<T, Src>, Processing<P>>
+    where
+        P: Process<In = T>,
+    {
+        self.drive(Processing::new(function))
+    }
+
     /// Drives an operator with this stream.
     pub fn drive<Op>(self, operator: Op) -> OperatorStreams<DataFeed<T, Src>, Op>
     where
@@ -335,6 +343,10 @@ impl<T> DataStream<T> {
 /// The streams of the operator `Op`, which `Fd` feeds.
 pub type OperatorStreams<Fd, Op> =
     <<Op as Operator>::Out as Splitter>::Streams<Typed<Drive<Fd, Op>>>;
+
+/// The streams of the operator `Op`, which `Fd` feeds, with a clock.
+pub type ClockedStreams<Fd, Op, Ck> =
+    <<Op as Operator>::Out as Splitter>::Streams<Typed<super::Clocked<Fd, Op, Ck>>>;
 
 /// What drives the streams of [`DataStream::split_with`].
 pub type SplitDrive<T, Src, S, F, M> = Drive<DataFeed<T, Src>, Split<T, S, F, M>>;

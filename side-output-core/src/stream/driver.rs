@@ -78,6 +78,10 @@ impl<Fd, Op> Drive<Fd, Op> {
         let counts = Counts { received: 0, settled: 0 };
         Self { feed, op, counts, due: None, closed: false, ended: false }
     }
+
+    pub(super) const fn operator_mut(&mut self) -> &mut Op {
+        &mut self.op
+    }
 }
 
 impl<Fd, Op> Driver<Op::Out> for Drive<Fd, Op>

@@ -1,4 +1,7 @@
-use super::{DataStream, Source};
+use super::{Clocked, ClockedStreams, DataFeed, DataStream, Drive, Hub, OperatorStreams, Source};
+use crate::operator::{KeyContext, Keyed, KeyedFn, KeyedProcess};
+use crate::output::{Routes, Splitter};
+use crate::time::Clock;
 use std::fmt;
 use std::hash::Hash;
 
@@ -22,6 +25,138 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         F: FnMut(&T) -> K,
     {
         KeyedStream { stream: self, key }
+    }
+}
+
+impl<T, K, F, Src> KeyedStream<T, K, F, Src>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
+    /// Routes the records by `function`, with state and timers for each key.
+    pub fn process<P>(self, function: P) -> OperatorStreams<DataFeed<T, Src>, Keyed<P, F>>
+    where
+        P: KeyedProcess<Key = K, In = T>,
+    {
+        self.stream.drive(Keyed::new(self.key, function))
+    }
+
+    /// Routes the records by `function`, which may set timers by the time of `clock` too.
+    ///
+    /// # Examples
+    ///
+    /// An alert when a machine is silent, although nothing else happens:
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use side_output::{KeyedContext, KeyedProcess, TestClock};
+    /// use std::time::Duration;
+    ///
+    /// #[splitter]
+    /// enum Machines {
+    ///     #[main]
+    ///     Heard(&'static str),
+    ///     Silent(String),
+    /// }
+    ///
+    /// struct Watch;
+    ///
+    /// impl KeyedProcess for Watch {
+    ///     type Key = &'static str;
+    ///     type In = &'static str;
+    ///     type State = ();
+    ///     type Out = Machines;
+    ///
+    ///     fn on_record(
+    ///         &mut self,
+    ///         machine: &'static str,
+    ///         _state: &mut (),
+    ///         cx: &mut KeyedContext<Self>,
+    ///     ) -> impl Routes<Machines> {
+    ///         if let Some(now) = cx.now() {
+    ///             cx.set_processing_timer(now + Duration::from_secs(30));
+    ///         }
+    ///         Machines::Heard(machine)
+    ///     }
+    ///
+    ///     fn on_processing_timer(
+    ///         &mut self,
+    ///         _at: Timestamp,
+    ///         _state: &mut (),
+    ///         cx: &mut KeyedContext<Self>,
+    ///     ) -> impl Routes<Machines> {
+    ///         Machines::Silent(cx.key().to_string())
+    ///     }
+    /// }
+    ///
+    /// let clock = TestClock::at(Timestamp::EPOCH);
+    /// let machines = stream::iter(["press"]).chain(stream::pending());
+    /// let MachinesStreams { heard, mut silent } = DataStream::from_stream(machines)
+    ///     .key_by(|machine: &&'static str| *machine)
+    ///     .process_with_clock(Watch, clock.clone());
+    /// block_on(async {
+    ///     let mut heard = heard;
+    ///     assert_eq!(heard.next().await, Some("press"));
+    ///     clock.advance(Duration::from_secs(30));
+    ///     assert_eq!(silent.next().await, Some("press".to_owned()));
+    /// });
+    /// ```
+    pub fn process_with_clock<P, Ck>(
+        self,
+        function: P,
+        clock: Ck,
+    ) -> ClockedStreams<DataFeed<T, Src>, Keyed<P, F>, Ck>
+    where
+        P: KeyedProcess<Key = K, In = T>,
+        Ck: Clock,
+    {
+        let drive = Drive::new(DataFeed(self.stream), Keyed::new(self.key, function));
+        Hub::open(Clocked::new(drive, clock))
+    }
+
+    /// Routes the records by a closure, with state for each key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::KeyContext;
+    /// use side_output::prelude::*;
+    ///
+    /// #[splitter]
+    /// enum Visits {
+    ///     First(char),
+    ///     Again(char),
+    /// }
+    ///
+    /// let VisitsStreams { first, again } = DataStream::from_stream(stream::iter("abba".chars()))
+    ///     .key_by(|visitor: &char| *visitor)
+    ///     .process_with(|visitor, seen: &mut bool, _: &mut KeyContext<char, Visits>| {
+    ///         if std::mem::replace(seen, true) {
+    ///             Visits::Again(visitor)
+    ///         } else {
+    ///             Visits::First(visitor)
+    ///         }
+    ///     });
+    /// again.discard();
+    /// assert_eq!(block_on(first.collect::<Vec<_>>()), ['a', 'b']);
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the streams of the operator, by its name")]
+    pub fn process_with<S, St, P, R>(
+        self,
+        function: P,
+    ) -> OperatorStreams<DataFeed<T, Src>, Keyed<KeyedFn<P, K, T, St, S>, F>>
+    where
+        K: Hash + Eq + Clone,
+        S: Splitter,
+        St: Default,
+        R: Routes<S>,
+        P: FnMut(T, &mut St, &mut KeyContext<K, S>) -> R,
+    {
+        self.process(KeyedFn::new(function))
     }
 }
 

@@ -148,3 +148,31 @@ fn loom_dropping_a_full_output_lets_the_other_go_on() {
         dropper.join().unwrap();
     });
 }
+
+#[test]
+fn loom_the_input_goes_on_when_the_reader_who_drove_is_busy() {
+    loom::model(|| {
+        let mut records = [1, 2, 0].to_vec();
+        let input = ListedStream(move || records.pop());
+        let ParityStreams { mut even, mut odd } = input.split_with(Parity::<2>::of);
+        // Drives a turn that has nothing for the other reader, and then never polls again.
+        let busy = thread::spawn(move || {
+            let record = block_on(poll_fn(|cx| Pin::new(&mut even).poll_next(cx)));
+            assert_eq!(record, Some(0));
+            even
+        });
+        assert_eq!(block_on(poll_fn(|cx| Pin::new(&mut odd).poll_next(cx))), Some(1));
+        drop(busy.join().unwrap());
+    });
+}
+
+/// What a function lists, all ready.
+struct ListedStream<F>(F);
+
+impl<F: FnMut() -> Option<u32> + Unpin> Stream for ListedStream<F> {
+    type Item = u32;
+
+    fn poll_next(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<u32>> {
+        Poll::Ready((self.0)())
+    }
+}

@@ -5,7 +5,7 @@
 //! reports; it decides no result, except where a reader asked to fail.
 
 use super::board::Board;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// How often the watch looks.
@@ -20,38 +20,44 @@ struct Watched {
     looks: u32,
 }
 
-static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
-static CHANGED: Condvar = Condvar::new();
+/// What is watched, and whether a thread does it.
+struct Watch {
+    boards: Vec<Watched>,
+    running: bool,
+}
+
+static WATCH: Mutex<Watch> = Mutex::new(Watch { boards: Vec::new(), running: false });
+
+fn lock() -> MutexGuard<'static, Watch> {
+    WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Watches `board` as long as somebody waits for room there.
 #[cfg(not(loom))]
 pub(super) fn watch(board: &Arc<Board>) {
-    use std::sync::Once;
-    static STARTED: Once = Once::new();
-
     let watched = Watched { board: Arc::downgrade(board), moves: board.lock().moves, looks: 0 };
-    WATCHED.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
-    STARTED.call_once(|| {
+    let mut watch = lock();
+    watch.boards.push(watched);
+    if !watch.running {
+        let thread = std::thread::Builder::new().name("side-output-stall".to_owned());
         // Without threads there is no watch; everything else works.
-        drop(std::thread::Builder::new().name("side-output-stall".to_owned()).spawn(look_for_ever));
-    });
-    CHANGED.notify_one();
+        watch.running = thread.spawn(look_until_nothing_is_watched).is_ok();
+    }
 }
 
 #[cfg(loom)]
 pub(super) fn watch(_board: &Arc<Board>) {}
 
 #[cfg_attr(loom, expect(dead_code, reason = "loom models no time"))]
-fn look_for_ever() {
-    let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+fn look_until_nothing_is_watched() {
     loop {
-        while watched.is_empty() {
-            watched = CHANGED.wait(watched).unwrap_or_else(PoisonError::into_inner);
-        }
-        drop(watched);
         std::thread::sleep(LOOK);
-        watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.retain_mut(look);
+        let mut watch = lock();
+        watch.boards.retain_mut(look);
+        if watch.boards.is_empty() {
+            watch.running = false;
+            return;
+        }
     }
 }
 

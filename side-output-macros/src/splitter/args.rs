@@ -6,6 +6,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Ident, Lit, LitStr, Meta, Path, Token, Visibility};
 
 /// `#[splitter(crate = path, vis = pub(super))]`.
@@ -65,9 +66,9 @@ impl OutputArgs {
         let mut seen = Vec::new();
         for attribute in attributes {
             if attribute.path().is_ident("main") {
-                args.main = marker(attribute, "main", args.main, errors);
+                args.main = Some(marker(attribute, "main", args.main, errors));
             } else if attribute.path().is_ident("tap") {
-                args.tap = marker(attribute, "tap", args.tap, errors);
+                args.tap = Some(marker(attribute, "tap", args.tap, errors));
             } else if attribute.path().is_ident("output") {
                 args.output(attribute, &mut seen, errors);
             } else if attribute.path().is_ident("cfg_attr") {
@@ -107,34 +108,44 @@ fn marker(
     name: &str,
     before: Option<Attribute>,
     errors: &mut Errors,
-) -> Option<Attribute> {
+) -> Attribute {
     if !matches!(attribute.meta, Meta::Path(_)) {
         let message = format!("`#[{name}]` takes no options; they go into `#[output(…)]`");
         errors.at(attribute, message);
     } else if before.is_some() {
         errors.at(attribute, format!("`#[{name}]` is repeated; remove one of them"));
     }
-    Some(before.unwrap_or_else(|| attribute.clone()))
+    before.unwrap_or_else(|| attribute.clone())
 }
 
 /// The attribute runs before `cfg_attr` is evaluated, so it cannot know what is inside.
 fn check_not_conditional(attribute: &Attribute, errors: &mut Errors) {
-    let Meta::List(list) = &attribute.meta else { return };
-    let Ok(metas) =
-        list.parse_args_with(syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated)
-    else {
-        return;
-    };
-    for meta in metas.iter().skip(1) {
-        for name in ["main", "tap", "output"] {
-            if meta.path().is_ident(name) {
-                let message = format!(
-                    "`{name}` cannot be conditional; put a `cfg` on the variant and declare it twice"
-                );
-                errors.at(meta, message);
-            }
-        }
+    if let Some(meta) = conditional(attribute) {
+        let name = meta.path().to_token_stream();
+        let message = format!(
+            "`{name}` cannot be conditional; declare the variant twice, with a `cfg` on each"
+        );
+        errors.at(meta, message);
     }
+}
+
+/// Whether one of our attributes is behind a `cfg_attr`: that is an error already.
+pub(super) fn is_conditional(attribute: &Attribute) -> bool {
+    conditional(attribute).is_some()
+}
+
+/// `main` in `#[cfg_attr(feature = "x", main)]`.
+fn conditional(attribute: &Attribute) -> Option<Meta> {
+    let Meta::List(list) = &attribute.meta else { return None };
+    if !attribute.path().is_ident("cfg_attr") {
+        return None;
+    }
+    let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
+    let metas = list.parse_args_with(parser).ok()?;
+    metas
+        .into_iter()
+        .skip(1)
+        .find(|meta| ["main", "tap", "output"].iter().any(|name| meta.path().is_ident(name)))
 }
 
 type Value<'a> = dyn FnMut(&str, ParseStream<'_>, &mut Errors) -> syn::Result<()> + 'a;
@@ -306,8 +317,7 @@ pub(super) fn cfg_predicate(attributes: &[Attribute]) -> Option<TokenStream> {
         if attribute.path().is_ident("cfg") {
             all.push(list.tokens.clone());
         } else if attribute.path().is_ident("cfg_attr") {
-            let Ok(metas) = list
-                .parse_args_with(syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated)
+            let Ok(metas) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
             else {
                 continue;
             };

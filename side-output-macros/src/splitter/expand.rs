@@ -49,6 +49,8 @@ pub(super) fn expand(splitter: &Splitter) -> TokenStream {
         #[allow(
             dead_code,
             deprecated,
+            explicit_outlives_requirements,
+            single_use_lifetimes,
             unreachable_patterns,
             unused_variables,
             unused_mut,
@@ -66,11 +68,8 @@ fn must_use(splitter: &Splitter) -> TokenStream {
         return TokenStream::new();
     }
     let ident = &splitter.item.ident;
-    let first = splitter.outputs.first().map(|output| output.ident.to_string());
-    let example = first.unwrap_or_default();
     let text = format!(
-        "an `{ident}` value routes the record only when it is returned; write `return` before it, \
-         as in `return {ident}::{example}(…)`"
+        "a value of `{ident}` routes the record only when it is returned; write `return` before it"
     );
     quote!(#[must_use = #text])
 }

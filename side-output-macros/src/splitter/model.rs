@@ -3,7 +3,7 @@
 use super::args::{self, EnumArgs, OutputArgs};
 use crate::case;
 use crate::errors::Errors;
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote};
 use std::collections::HashSet;
 use syn::ext::IdentExt as _;
@@ -96,7 +96,9 @@ impl Splitter {
         let read: Vec<_> =
             item.variants.iter().map(|variant| OutputArgs::parse(&variant.attrs, errors)).collect();
         for variant in &mut item.variants {
-            variant.attrs.retain(|attribute| !args::is_ours(attribute));
+            variant
+                .attrs
+                .retain(|attribute| !args::is_ours(attribute) && !args::is_conditional(attribute));
         }
 
         let ident = &item.ident;
@@ -120,13 +122,10 @@ impl Splitter {
 
         let vis_differs = args.vis.is_some();
         let vis = located(args.vis.as_ref().unwrap_or(&item.vis));
-        let so = match &args.krate {
-            Some(path) => quote!(#path::__private),
-            None => quote!(::side_output::__private),
-        };
+        let so = crate::private_path(args.krate.as_ref());
         let cfg = args::cfg_predicate(&item.attrs);
         let cfg = cfg.map_or_else(TokenStream::new, |predicate| quote!(#[cfg(#predicate)]));
-        Self { generics, ty, vis, vis_differs, so, cfg, outputs, item }
+        Self { item, generics, ty, vis, vis_differs, so, cfg, outputs }
     }
 
     /// The enum's generics and `params`, at the end.
@@ -138,12 +137,12 @@ impl Splitter {
 
     /// `OrdersStreams`, of the span of the enum's name.
     pub(super) fn companion(&self, suffix: &str) -> Ident {
-        format_ident!("{}{suffix}", self.item.ident)
+        format_ident!("{}{suffix}", self.item.ident.unraw(), span = self.item.ident.span())
     }
 
     /// An identifier that users do not meet: `__OrdersLanes`.
     pub(super) fn hidden(&self, suffix: &str) -> Ident {
-        format_ident!("__{}{suffix}", self.item.ident, span = Span::call_site())
+        format_ident!("__{}{suffix}", self.item.ident.unraw(), span = Span::call_site())
     }
 
     /// A link to the enum, where its documentation is as visible as what links to it.
@@ -192,6 +191,11 @@ impl Output {
             renamed: args.name,
             ident,
         }
+    }
+
+    /// The index as it stands in a type: `1`, not `1usize`.
+    pub(super) fn literal(&self) -> Literal {
+        Literal::usize_unsuffixed(self.index)
     }
 
     /// Gives the output another name, where the one it has is taken.
@@ -257,7 +261,7 @@ fn shape(
                     }
                 })
                 .collect();
-            let generics = used_generics(generics, fields.iter().map(|field| &field.ty));
+            let generics = used_generics(generics, &fields);
             let (_, arguments, _) = generics.split_for_impl();
             let payload = syn::parse_quote!(#ident #arguments);
             let derives = derives.to_vec();
@@ -305,12 +309,14 @@ fn is_serde(path: &Path) -> bool {
         .is_some_and(|last| last.ident == "Serialize" || last.ident == "Deserialize")
 }
 
-/// The parameters that `types` mention, with the bounds that mention no other.
+/// The parameters that `fields` mention, with the bounds that mention no other.
 ///
 /// A struct must not have a parameter that no field uses.
-fn used_generics<'a>(generics: &Generics, types: impl Iterator<Item = &'a Type>) -> Generics {
+fn used_generics(generics: &Generics, fields: &[PayloadField]) -> Generics {
     let mut used = Mentioned::default();
-    types.for_each(|ty| used.visit_type(ty));
+    for field in fields {
+        used.visit_type(&field.ty);
+    }
     let mut unused = Mentioned::default();
     let mut kept = Generics::default();
     for param in &generics.params {

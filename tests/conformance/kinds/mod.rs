@@ -1,14 +1,21 @@
 //! The kinds of operators, by name. A new kind is one module and one line in [`kind`].
 
+mod broadcast_process;
 mod chain;
+mod co_process;
+mod keyed_process;
+mod ops;
 mod process;
 mod union;
+mod watermarks;
+mod window;
 
+use crate::fan::Fan;
 use crate::model::Item;
 use serde_json::{Map, Value};
-use side_output::operator::{Operator, Progress};
+use side_output::operator::{Either, Operator, Progress};
 use side_output::output::{Collect, Tally};
-use side_output::{DataStream, Element, Mark, Timestamp};
+use side_output::{Alignment, DataStream, Element, Mark, Timestamp};
 use std::collections::BTreeMap;
 
 /// What a scenario describes, ready to be built as often as it takes.
@@ -59,8 +66,13 @@ pub fn kind(
     outputs: Vec<String>,
 ) -> Result<Box<dyn Kind>, String> {
     match name {
+        "broadcast_process" => broadcast_process::parse(operator, outputs),
+        "co_process" => co_process::parse(operator, outputs),
+        "keyed_process" => keyed_process::parse(operator, outputs),
         "process" => process::parse(operator, outputs),
         "union" => union::parse(operator),
+        "watermarks" => watermarks::parse(operator),
+        "window" | "window_all" => window::parse(operator, outputs),
         _ => Err(format!("unknown kind `{name}`")),
     }
 }
@@ -130,9 +142,82 @@ impl<S, F: FnMut(S) -> (String, Value)> Collect<S> for Collected<'_, F> {
 }
 
 /// Feeds an element to an operator with one input, with room for a single route at a time.
-pub fn feed<Op: Operator<In = Value>>(
+/// The outputs of a fan by name; what is left over is discarded.
+pub fn named(
+    names: &[String],
+    streams: Vec<DataStream<Value>>,
+) -> BTreeMap<String, DataStream<Value>> {
+    let mut outputs = BTreeMap::new();
+    for (index, stream) in streams.into_iter().enumerate() {
+        match names.get(index) {
+            Some(name) => drop(outputs.insert(name.clone(), stream)),
+            None => stream.discard(),
+        }
+    }
+    outputs
+}
+
+/// An operator with one input whose outputs are a fan.
+pub struct BareFan<Op> {
+    pub operator: Op,
+    pub outputs: Vec<String>,
+}
+
+impl<Op: Operator<In = Value, Out = Fan>> Bare for BareFan<Op> {
+    fn feed(
+        &mut self,
+        _input: usize,
+        element: Element<Value>,
+        traces: &mut Traces,
+    ) -> Result<(), String> {
+        let Self { operator, outputs } = self;
+        let name = |fan: Fan| (outputs[fan.output].clone(), fan.record);
+        feed(operator, element, &mut Collected { traces, name, tally: Tally::default() })
+    }
+}
+
+/// An operator with two inputs whose outputs are a fan.
+pub struct BareFan2<Op> {
+    pub operator: Op,
+    pub alignment: Alignment,
+    pub outputs: Vec<String>,
+}
+
+impl<Op> Bare for BareFan2<Op>
+where
+    Op: Operator<In = Either<Value, Value>, Out = Fan>,
+{
+    fn feed(
+        &mut self,
+        input: usize,
+        element: Element<Value>,
+        traces: &mut Traces,
+    ) -> Result<(), String> {
+        let Self { operator, alignment, outputs } = self;
+        let name = |fan: Fan| (outputs[fan.output].clone(), fan.record);
+        let mut out = Collected { traces, name, tally: Tally::default() };
+        match element {
+            Element::Mark(mark) => {
+                for mark in alignment.on_mark(input, mark) {
+                    feed(operator, Element::Mark(mark), &mut out)?;
+                }
+                Ok(())
+            }
+            Element::Record { value, at } => {
+                for mark in alignment.on_active(input) {
+                    feed(operator, Element::Mark(mark), &mut out)?;
+                }
+                let value = if input == 0 { Either::Left(value) } else { Either::Right(value) };
+                feed(operator, Element::Record { value, at }, &mut out)
+            }
+        }
+    }
+}
+
+/// Feeds an element to an operator, with room for a single route at a time.
+pub fn feed<Op: Operator>(
     operator: &mut Op,
-    element: Element<Value>,
+    element: Element<Op::In>,
     out: &mut impl Collect<Op::Out>,
 ) -> Result<(), String> {
     match element {

@@ -24,7 +24,7 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
     );
     let fields = splitter.outputs.iter().map(|output| {
         let (cfg, field, payload, index) =
-            (&output.cfg, &output.field, &output.payload, output.index);
+            (&output.cfg, &output.field, &output.payload, output.literal());
         let docs = output.docs_or(&format!("The output `{}`.", output.ident));
         quote! {
             #cfg
@@ -37,7 +37,11 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
         #splitter_cfg
         #[doc = #doc]
         #[must_use = "streams do nothing unless they are read, wired or discarded"]
-        #[allow(dead_code, reason = "not every splitter is split by a stream")]
+        #[allow(
+            dead_code,
+            explicit_outlives_requirements,
+            reason = "the bounds are the enum's, and not every splitter splits a stream"
+        )]
         #allow_private
         #vis struct #streams #generics #where_clause { #(#fields,)* }
     }
@@ -68,8 +72,8 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     let names: Vec<_> = outputs.iter().map(|output| &output.name).collect();
     let streams_name = streams.to_string();
 
-    let unwired = splitter.lines_type(&super::wiring::unwired_states(splitter));
-    let unwired_value = splitter.lines_value(&super::wiring::unwired_values(splitter));
+    let unwired = Splitter::lines(&super::wiring::unwired_states(splitter));
+    let unwired_value = Splitter::lines(&super::wiring::unwired_values(splitter));
 
     let take_doc = format!(
         "Takes the stream of one output by its tag, one of the constants of {link}.\n\nA stream \

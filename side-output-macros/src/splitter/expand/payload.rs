@@ -28,7 +28,8 @@ pub(super) fn structs(splitter: &Splitter) -> TokenStream {
             let doc = default.then(|| quote!(#[doc = #text]));
             quote!(#cfg #doc #(#attrs)* #vis #ident: #ty)
         });
-        let derive = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
+        let derive =
+            (!derives.is_empty()).then(|| quote!(#[::core::prelude::v1::derive(#(#derives),*)]));
         Some(quote! {
             #splitter_cfg
             #cfg
@@ -36,7 +37,11 @@ pub(super) fn structs(splitter: &Splitter) -> TokenStream {
             #[doc = ""]
             #docs
             #derive
-            #[allow(dead_code, reason = "a splitter may ignore a field")]
+            #[allow(
+                dead_code,
+                explicit_outlives_requirements,
+                reason = "the fields and bounds are the variant's"
+            )]
             #vis struct #ident #generics #where_clause { #(#fields,)* }
         })
     });

@@ -1,10 +1,11 @@
 //! What the runtime needs: the traits of a splitter and its lanes.
 
-use crate::splitter::model::Splitter;
+use crate::splitter::model::{Output, Splitter};
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, quote};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::GenericParam;
 use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
 
 /// ```text
 /// impl Splitter for Orders {
@@ -28,15 +29,15 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
     let of_driver = splitter.arguments_and(&quote!(#so::Typed<__D>));
     let slots = splitter.outputs.len();
     let specs = splitter.outputs.iter().map(|output| {
-        let (cfg, index) = (&output.cfg, output.index);
+        let (cfg, index) = (&output.cfg, output.literal());
         quote!(#cfg <Self as #so::OutputAt<#index>>::SPEC)
     });
     let arms = splitter.outputs.iter().map(|output| {
-        let (cfg, variant, index) = (&output.cfg, &output.ident, output.index);
+        let (cfg, variant, index) = (&output.cfg, &output.ident, output.literal());
         quote!(#cfg Self::#variant { .. } => #index)
     });
     let fields = splitter.outputs.iter().map(|output| {
-        let (cfg, field, index) = (&output.cfg, &output.field, output.index);
+        let (cfg, field, index) = (&output.cfg, &output.field, output.literal());
         quote!(#cfg #field: #so::Hub::stream::<#index>(hub))
     });
     quote! {
@@ -83,12 +84,15 @@ pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
         .iter()
         .map(|output| {
             let (cfg, index, name, field) =
-                (&output.cfg, output.index, &output.name, &output.field);
+                (&output.cfg, output.literal(), &output.name, &output.field);
             let payload = &output.payload;
             let (variant, bound) = output.conversion();
             let main = output.main.is_some().then(|| quote!(.main()));
             let tap = output.tap.is_some().then(|| quote!(.tap()));
-            let capacity = output.capacity.as_ref().map(|capacity| quote!(.capacity(#capacity)));
+            let capacity = output.capacity.as_ref().map(|capacity| {
+                // Of its span, so that a constant that is zero is reported there.
+                quote_spanned!(capacity.span()=> .capacity(#capacity))
+            });
             let overflow = output.overflow.as_ref().map(|overflow| {
                 let policy = match overflow.value().as_str() {
                     "drop_oldest" => quote!(DropOldest),
@@ -123,13 +127,13 @@ pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
                         }
                     }
 
-                    fn lane(lanes: &mut #lanes #ty_generics) -> &mut #so::Lane<#payload> {
+                    fn lane<'__l>(lanes: &'__l mut #lanes #ty_generics) -> &'__l mut #so::Lane<#payload> {
                         &mut lanes.#field
                     }
 
-                    fn stream<__H: #so::Outlet<Self>>(
-                        streams: &mut #streams #of_outlet,
-                    ) -> &mut #so::DataStream<#payload, <__H as #so::Outlet<Self>>::Source<#index>> {
+                    fn stream<'__s, __H: #so::Outlet<Self>>(
+                        streams: &'__s mut #streams #of_outlet,
+                    ) -> &'__s mut #so::DataStream<#payload, <__H as #so::Outlet<Self>>::Source<#index>> {
                         &mut streams.#field
                     }
                 }
@@ -156,7 +160,7 @@ pub(super) fn lanes(splitter: &Splitter) -> TokenStream {
     let outputs = &splitter.outputs;
     let cfgs: Vec<_> = outputs.iter().map(|output| &output.cfg).collect();
     let fields: Vec<_> = outputs.iter().map(|output| &output.field).collect();
-    let indexes: Vec<_> = outputs.iter().map(|output| output.index).collect();
+    let indexes: Vec<_> = outputs.iter().map(Output::literal).collect();
     let payloads = outputs.iter().map(|output| &output.payload);
     let arms = splitter.route_arms(|output, payload| {
         let field = &output.field;
@@ -205,7 +209,7 @@ impl Splitter {
     /// Arms of a `match` over the enum; `body` gets the payload.
     pub(super) fn route_arms(
         &self,
-        body: impl Fn(&crate::splitter::model::Output, &TokenStream) -> TokenStream,
+        body: impl Fn(&Output, &TokenStream) -> TokenStream,
     ) -> TokenStream {
         let ident = &self.item.ident;
         self.outputs

@@ -17,7 +17,7 @@ pub(super) fn tags(splitter: &Splitter) -> TokenStream {
     let tag_enum = splitter.companion("Tag");
     let (impl_generics, _, where_clause) = splitter.generics.split_for_impl();
     let constants = splitter.outputs.iter().map(|output| {
-        let (cfg, tag, index) = (&output.cfg, &output.tag, output.index);
+        let (cfg, tag, index) = (&output.cfg, &output.tag, output.literal());
         let docs = output.docs_or(&format!("The tag of the output `{}`.", output.ident));
         quote! {
             #cfg
@@ -31,7 +31,12 @@ pub(super) fn tags(splitter: &Splitter) -> TokenStream {
     });
     quote! {
         #splitter_cfg
-        #[allow(dead_code, deprecated, reason = "generated for every output alike")]
+        #[allow(
+            dead_code,
+            deprecated,
+            single_use_lifetimes,
+            reason = "generated for every output alike"
+        )]
         impl #impl_generics #ty #where_clause {
             #(#constants)*
 
@@ -63,7 +68,7 @@ pub(super) fn tag_enum(splitter: &Splitter) -> TokenStream {
     quote! {
         #splitter_cfg
         #[doc = #doc]
-        #[derive(
+        #[::core::prelude::v1::derive(
             ::core::clone::Clone,
             ::core::marker::Copy,
             ::core::fmt::Debug,
@@ -162,7 +167,7 @@ fn route(splitter: &Splitter, link: &str) -> TokenStream {
     let doc = format!("The route of `value` through this output of {link}.");
     if let Some(payload) = one_payload(splitter) {
         let arms = splitter.outputs.iter().map(|output| {
-            let (cfg, variant, index) = (&output.cfg, &output.ident, output.index);
+            let (cfg, variant, index) = (&output.cfg, &output.ident, output.literal());
             quote! {
                 #cfg
                 #tag_enum::#variant => <#ty as #so::OutputAt<#index>>::wrap(value)

@@ -6,8 +6,9 @@
 
 use crate::splitter::model::{Output, Splitter};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::Index;
+use syn::ext::IdentExt as _;
 
 /// Most outputs that stand in one group.
 const FLAT: usize = 12;
@@ -40,7 +41,11 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
         #cfg
         #[doc = #doc]
         #[must_use = "a wiring does nothing unless it is run"]
-        #[allow(dead_code, reason = "not every splitter is wired")]
+        #[allow(
+            dead_code,
+            explicit_outlives_requirements,
+            reason = "the bounds are the enum's, and not every splitter is wired"
+        )]
         #allow_private
         #vis struct #wiring #generics #where_clause {
             wiring: #so::Wiring<#ty, __D>,
@@ -69,9 +74,16 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
     let states = states(splitter);
-    let all = splitter.lines_type(&states);
+    let all = Splitter::lines(&states);
     let slots = slots(splitter, &states);
-    let wired: Vec<_> = (0..states.len()).map(|index| is_wired(splitter, index)).collect();
+    // Of the variants' spans: the note of the error then points at the variant.
+    let wired = splitter.outputs.iter().map(|output| {
+        let (state, mark) = (state(output.index), is_wired(splitter, output.index));
+        let span = output.ident.span();
+        let (state, mark) =
+            (Ident::new(&state.to_string(), span), Ident::new(&mark.to_string(), span));
+        quote_spanned!(span=> #state: #mark)
+    });
     let groups = groups(splitter).map(|(number, outputs)| group(splitter, number, outputs));
     let marks = splitter.outputs.iter().map(|output| mark(splitter, output));
     let predicates = predicates(splitter);
@@ -89,7 +101,7 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
             /// function or a destination. Dropped before its end, it cancels.
             #vis fn run(self) -> #so::Run<#ty, __D, #all>
             where
-                #(#states: #wired,)*
+                #(#wired,)*
             {
                 self.wiring.run(self.lines)
             }
@@ -118,11 +130,10 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
     let parameters = splitter.parameters();
     let (_, ty_generics, where_clause) = splitter.generics.split_for_impl();
     let states = states(splitter);
-    let all = splitter.lines_type(&states);
+    let all = Splitter::lines(&states);
     let slots = slots(splitter, &states);
     let slot = |output: &Output| {
-        let index = output.index;
-        let state = &states[index];
+        let (state, index) = (&states[output.index], output.literal());
         quote!(<#state as #so::Slot<#ty, #index>>)
     };
     let arms = splitter.route_arms(|output, payload| {
@@ -179,8 +190,8 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
     };
     let before = around(quote!((#(#own,)*)));
     let methods = outputs.iter().map(|output| {
-        let Output { cfg, field, payload, index, .. } = output;
-        let this = state(*index);
+        let Output { cfg, field, payload, .. } = output;
+        let (this, index) = (state(output.index), output.literal());
         let line = quote!(
             #so::Line<#payload, <__K as #so::IntoDestination<#payload, __M>>::Destination>
         );
@@ -258,9 +269,9 @@ fn mark(splitter: &Splitter, output: &Output) -> TokenStream {
 
 /// `InvalidIsWired`; with a number where two variants, each behind a `cfg`, have one name.
 fn is_wired(splitter: &Splitter, index: usize) -> Ident {
-    let variant = &splitter.outputs[index].ident;
+    let variant = splitter.outputs[index].ident.unraw();
     let span = Span::call_site();
-    if splitter.outputs[..index].iter().any(|other| other.ident == *variant) {
+    if splitter.outputs[..index].iter().any(|other| other.ident.unraw() == variant) {
         format_ident!("{variant}{index}IsWired", span = span)
     } else {
         format_ident!("{variant}IsWired", span = span)
@@ -279,19 +290,16 @@ fn states(splitter: &Splitter) -> Vec<Ident> {
 /// `__0: Slot<Orders, 0>, …`.
 fn slots(splitter: &Splitter, states: &[Ident]) -> TokenStream {
     let Splitter { so, ty, .. } = splitter;
-    let indexes = 0..states.len();
+    let indexes = splitter.outputs.iter().map(Output::literal);
     quote!(#(#states: #so::Slot<#ty, #indexes>),*)
 }
 
 /// The state of each output when nothing is wired.
 pub(super) fn unwired_states(splitter: &Splitter) -> Vec<TokenStream> {
     let so = &splitter.so;
-    let states = splitter.outputs.iter().map(|output| match output.predicate {
-        None => quote!(#so::Unwired),
-        Some(_) => {
-            let alias = format_ident!("__State{}", output.index, span = Span::call_site());
-            quote!(#alias)
-        }
+    let states = splitter.outputs.iter().map(|output| {
+        let alias = format_ident!("__State{}", output.index, span = Span::call_site());
+        if output.predicate.is_some() { quote!(#alias) } else { quote!(#so::Unwired) }
     });
     states.collect()
 }
@@ -316,18 +324,13 @@ fn predicates(splitter: &Splitter) -> TokenStream {
 }
 
 impl Splitter {
-    /// `(A, B,)`, or `((A, B,), (C, D,),)` for many outputs.
-    pub(super) fn lines_type(&self, states: &[impl quote::ToTokens]) -> TokenStream {
+    /// `(A, B,)`, or `((A, B,), (C, D,),)` for many outputs: a type, or a value.
+    pub(super) fn lines(states: &[impl quote::ToTokens]) -> TokenStream {
         let mut groups = states.chunks(group_size(states.len())).map(|group| quote!((#(#group,)*)));
         if groups.len() == 1 {
             return groups.next().unwrap_or_default();
         }
         quote!((#(#groups,)*))
-    }
-
-    /// The same for values.
-    pub(super) fn lines_value(&self, values: &[impl quote::ToTokens]) -> TokenStream {
-        self.lines_type(values)
     }
 
     /// `.1`, or `.2.1` for many outputs.

@@ -1,0 +1,416 @@
+use super::{Either, Operator, Progress};
+use crate::error::StreamError;
+use crate::output::{Collect, Context, Routes, Splitter, TapTagOf};
+use crate::time::{Mark, Timestamp};
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Deref;
+
+/// A function on a stream that a second one, the broadcast, configures.
+///
+/// The record side reads the configuration and cannot change it; the update side replaces it as a
+/// whole. Which configuration a record meets is decided by what has come before it, not by
+/// timestamps. The watermark is the lower one of both streams: a configuration stream that says
+/// nothing about time holds it back until it ends, unless it declares itself idle.
+///
+/// # Examples
+///
+/// A configuration decides where the records go. A name that it gets wrong is found when it is
+/// parsed, and the previous one stays:
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+/// use side_output::{BroadcastContext, BroadcastProcess, Configuration};
+///
+/// #[splitter]
+/// enum Orders {
+///     #[main]
+///     Regular(u32),
+///     Large(u32),
+///     BadConfig(&'static str),
+/// }
+///
+/// struct Route;
+///
+/// impl BroadcastProcess for Route {
+///     type In = u32;
+///     type Update = &'static str;
+///     type Config = u32;
+///     type Out = Orders;
+///
+///     fn on_record(
+///         &mut self,
+///         amount: u32,
+///         limit: &u32,
+///         _cx: &mut BroadcastContext<Orders>,
+///     ) -> impl Routes<Orders> {
+///         if amount > *limit { Orders::Large(amount) } else { Orders::Regular(amount) }
+///     }
+///
+///     fn on_update(
+///         &mut self,
+///         text: &'static str,
+///         limit: &mut Configuration<u32>,
+///         _cx: &mut Context<Orders>,
+///     ) -> impl Routes<Orders> {
+///         match text.parse() {
+///             Ok(parsed) => {
+///                 limit.replace(parsed);
+///                 None
+///             }
+///             Err(_) => Some(Orders::BadConfig(text)),
+///         }
+///     }
+///
+///     fn on_unconfigured(
+///         &mut self,
+///         amount: u32,
+///         _cx: &mut Context<Orders>,
+///     ) -> impl Routes<Orders> {
+///         Orders::Regular(amount)
+///     }
+/// }
+///
+/// let amounts = DataStream::from_stream(stream::iter([5, 50, 500]));
+/// let limits = DataStream::from_stream(stream::iter(["100", "many"]));
+/// let ledger = block_on(
+///     amounts
+///         .connect_broadcast(limits)
+///         .config_first()
+///         .process(Route)
+///         .wire()
+///         .regular(discard())
+///         .large(discard())
+///         .bad_config(discard())
+///         .run(),
+/// )?;
+/// assert_eq!(ledger["regular"].routed, 2);
+/// assert_eq!(ledger["large"].routed, 1);
+/// assert_eq!(ledger["bad_config"].routed, 1);
+/// # Ok::<(), StreamError>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function on a stream with a broadcast configuration",
+    label = "expected a type that implements `BroadcastProcess`"
+)]
+pub trait BroadcastProcess {
+    /// The records.
+    type In;
+    /// What comes in from the broadcast: a configuration, or what one is made of.
+    type Update;
+    /// The configuration.
+    type Config;
+    /// The outputs.
+    type Out: Splitter;
+
+    /// Takes a record while there is a configuration.
+    fn on_record(
+        &mut self,
+        record: Self::In,
+        config: &Self::Config,
+        cx: &mut BroadcastContext<Self::Out>,
+    ) -> impl Routes<Self::Out>;
+
+    /// Takes an update, and replaces or removes the configuration, or leaves it as it is.
+    fn on_update(
+        &mut self,
+        update: Self::Update,
+        config: &mut Configuration<Self::Config>,
+        cx: &mut Context<Self::Out>,
+    ) -> impl Routes<Self::Out>;
+
+    /// Takes a record while there is no configuration, unless it is
+    /// [held back](Self::hold_back).
+    fn on_unconfigured(
+        &mut self,
+        record: Self::In,
+        cx: &mut Context<Self::Out>,
+    ) -> impl Routes<Self::Out>;
+
+    /// How many records may wait while there is no configuration; by default none.
+    ///
+    /// When the configuration comes, they are routed by it in their order. The watermark waits
+    /// with them. Records beyond this number, and those that wait when the input ends, go where
+    /// [`on_unconfigured`](Self::on_unconfigured) says.
+    fn hold_back(&self) -> usize {
+        0
+    }
+}
+
+/// The context of the record side: that of the splitter `S`, and the configuration's version.
+pub type BroadcastContext<S> = Configured<Context<S>>;
+
+/// A context together with the version of the configuration in force.
+#[derive(Debug)]
+pub struct Configured<C> {
+    pub(super) cx: C,
+    pub(super) version: u64,
+}
+
+impl<C> Configured<C> {
+    /// The context `cx` under the configuration number `version`: for unit tests.
+    #[must_use]
+    pub const fn new(cx: C, version: u64) -> Self {
+        Self { cx, version }
+    }
+
+    /// The version of the configuration that the function was given: 1 for the first one, and one
+    /// more with each that replaced it.
+    #[inline]
+    #[must_use]
+    pub const fn config_version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl<C> Deref for Configured<C> {
+    type Target = C;
+
+    #[inline]
+    fn deref(&self) -> &C {
+        &self.cx
+    }
+}
+
+// What changes the context stands here once more: behind a `DerefMut`, the compiler would not let
+// `cx.output(TAG, cx.watermark())` pass.
+impl<S: Splitter> Configured<Context<S>> {
+    /// Emits `value` to a tap, beside the route that the function returns.
+    #[inline]
+    pub fn output<G: TapTagOf<S>>(&mut self, tag: G, value: G::Payload) {
+        self.cx.output(tag, value);
+    }
+
+    /// Takes what was emitted to the taps so far: for unit tests.
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S> {
+        self.cx.taps()
+    }
+}
+
+/// The configuration in the hands of the update side: it can be replaced, but not changed.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::Configuration;
+///
+/// let mut limit = Configuration::new();
+/// assert_eq!((limit.current(), limit.version()), (None, 0));
+/// limit.replace(100);
+/// limit.replace(200);
+/// assert_eq!((limit.current(), limit.version()), (Some(&200), 2));
+/// limit.remove();
+/// assert_eq!(limit.current(), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration<C> {
+    current: Option<C>,
+    version: u64,
+}
+
+impl<C> Configuration<C> {
+    /// No configuration yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { current: None, version: 0 }
+    }
+
+    /// The configuration in force.
+    #[inline]
+    #[must_use]
+    pub const fn current(&self) -> Option<&C> {
+        self.current.as_ref()
+    }
+
+    /// How many configurations there have been.
+    #[inline]
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Puts `config` in force as a whole, with the next version.
+    pub fn replace(&mut self, config: C) {
+        self.current = Some(config);
+        self.version += 1;
+    }
+
+    /// Leaves no configuration in force. The next one has the next version.
+    pub fn remove(&mut self) {
+        self.current = None;
+    }
+}
+
+impl<C> Default for Configuration<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Records that wait for a configuration, and the watermark that waits with them.
+#[derive(Debug)]
+pub(super) struct Waiting<T> {
+    records: VecDeque<(T, Timestamp)>,
+    capacity: usize,
+    watermark: Option<Timestamp>,
+}
+
+impl<T> Waiting<T> {
+    pub(super) const fn new(capacity: usize) -> Self {
+        Self { records: VecDeque::new(), capacity, watermark: None }
+    }
+
+    /// Lets `record` wait, or gives it back if there is no room.
+    pub(super) fn push(&mut self, record: T, at: Timestamp) -> Option<T> {
+        if self.records.len() >= self.capacity {
+            return Some(record);
+        }
+        self.records.push_back((record, at));
+        None
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(T, Timestamp)> {
+        self.records.pop_front()
+    }
+
+    /// Whether this mark has to wait too: a watermark must not overtake records that are to be
+    /// emitted. The end of the input does not wait.
+    pub(super) fn withholds(&mut self, mark: Mark) -> bool {
+        match mark {
+            Mark::Watermark(watermark)
+                if watermark != Timestamp::MAX && !self.records.is_empty() =>
+            {
+                self.watermark = self.watermark.max(Some(watermark));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The watermark that has waited, once no record waits any more.
+    pub(super) fn take_watermark(&mut self) -> Option<Mark> {
+        self.watermark.take().map(Mark::Watermark)
+    }
+}
+
+/// The operator of a [`BroadcastProcess`].
+pub struct Broadcast<F: BroadcastProcess> {
+    function: F,
+    config: Configuration<F::Config>,
+    cx: BroadcastContext<F::Out>,
+    watermark: Timestamp,
+    waiting: Waiting<F::In>,
+}
+
+impl<F: BroadcastProcess> Broadcast<F> {
+    /// An operator that calls `function`.
+    pub fn new(function: F) -> Self {
+        let waiting = Waiting::new(function.hold_back());
+        Self {
+            function,
+            config: Configuration::new(),
+            cx: Configured::new(Context::new(), 0),
+            watermark: Timestamp::MIN,
+            waiting,
+        }
+    }
+
+    /// Calls the function for a record, with or without a configuration.
+    fn route<C: Collect<F::Out>>(
+        &mut self,
+        record: F::In,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        self.cx.version = self.config.version();
+        self.cx.cx.set(at, self.watermark);
+        let routes = match self.config.current() {
+            Some(config) => self.function.on_record(record, config, &mut self.cx).route(at, out),
+            None => self.function.on_unconfigured(record, &mut self.cx.cx).route(at, out),
+        };
+        self.cx.cx.flush(at, out);
+        routes
+    }
+
+    /// Routes the records that waited.
+    fn release<C: Collect<F::Out>>(&mut self, out: &mut C) -> Result<usize, StreamError> {
+        let mut count = 0;
+        while let Some((record, at)) = self.waiting.pop() {
+            count += self.route(record, at, out)?;
+        }
+        // They counted as unrouted when they came.
+        out.tally().fired += count as u64;
+        Ok(count)
+    }
+}
+
+impl<F: BroadcastProcess> Operator for Broadcast<F> {
+    type In = Either<F::In, F::Update>;
+    type Out = F::Out;
+
+    fn on_record<C: Collect<F::Out>>(
+        &mut self,
+        value: Self::In,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        match value {
+            Either::Left(record) => {
+                let record = match self.config.current() {
+                    Some(_) => Some(record),
+                    None => self.waiting.push(record, at),
+                };
+                let routes = match record {
+                    Some(record) => self.route(record, at, out)?,
+                    None => 0,
+                };
+                out.tally().returned(routes);
+                Ok(routes)
+            }
+            Either::Right(update) => {
+                self.cx.cx.set(at, self.watermark);
+                let Self { function, config, cx, .. } = self;
+                let routes = function.on_update(update, config, &mut cx.cx).route(at, out);
+                cx.cx.flush(at, out);
+                let routes = routes?;
+                out.tally().returned(routes);
+                if self.config.current().is_none() {
+                    return Ok(routes);
+                }
+                let released = self.release(out)?;
+                if let Some(mark) = self.waiting.take_watermark() {
+                    _ = self.on_mark(mark, usize::MAX, out)?;
+                }
+                Ok(routes + released)
+            }
+        }
+    }
+
+    fn on_mark<C: Collect<F::Out>>(
+        &mut self,
+        mark: Mark,
+        _room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        if self.waiting.withholds(mark) {
+            return Ok(Progress::Done);
+        }
+        if let Mark::Watermark(watermark) = mark {
+            _ = self.release(out)?;
+            self.watermark = watermark;
+        }
+        out.mark(mark);
+        Ok(Progress::Done)
+    }
+}
+
+impl<F: BroadcastProcess> fmt::Debug for Broadcast<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broadcast")
+            .field("version", &self.config.version())
+            .field("watermark", &self.watermark)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,433 @@
+use super::{Either, KeyContext, KeyedCoProcess, KeyedProcess, Operator, Progress, TimerChange};
+use crate::error::StreamError;
+use crate::output::{Collect, Routes};
+use crate::state::{Due, Keys};
+use crate::time::{Mark, Timestamp, saturating_millis};
+use std::fmt;
+
+/// State, timers and time around a keyed function, whatever its inputs are.
+pub(super) struct KeyedCore<F: KeyedCoProcess> {
+    pub(super) function: F,
+    keys: Keys<F::Key, F::State>,
+    cx: KeyContext<F::Key, F::Out>,
+    watermark: Timestamp,
+    /// Timers are due at the current watermark, or the mark is still to be forwarded.
+    firing: bool,
+    time_to_live: Option<i64>,
+    delay: i64,
+    /// Last watermark of the outputs.
+    forwarded: Timestamp,
+}
+
+/// How a function is entered with the state of a key.
+pub(super) trait Enter<F: KeyedCoProcess> {
+    fn enter<C: Collect<F::Out>>(
+        self,
+        function: &mut F,
+        state: &mut F::State,
+        cx: &mut KeyContext<F::Key, F::Out>,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError>;
+}
+
+pub(super) struct Left<T>(pub(super) T);
+pub(super) struct Right<T>(pub(super) T);
+struct Timer;
+struct Alarm(Timestamp);
+
+impl<F: KeyedCoProcess> Enter<F> for Left<F::Left> {
+    #[inline]
+    fn enter<C: Collect<F::Out>>(
+        self,
+        function: &mut F,
+        state: &mut F::State,
+        cx: &mut KeyContext<F::Key, F::Out>,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        function.on_left(self.0, state, cx).route(at, out)
+    }
+}
+
+impl<F: KeyedCoProcess> Enter<F> for Right<F::Right> {
+    #[inline]
+    fn enter<C: Collect<F::Out>>(
+        self,
+        function: &mut F,
+        state: &mut F::State,
+        cx: &mut KeyContext<F::Key, F::Out>,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        function.on_right(self.0, state, cx).route(at, out)
+    }
+}
+
+impl<F: KeyedCoProcess> Enter<F> for Timer {
+    #[inline]
+    fn enter<C: Collect<F::Out>>(
+        self,
+        function: &mut F,
+        state: &mut F::State,
+        cx: &mut KeyContext<F::Key, F::Out>,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        function.on_timer(at, state, cx).route(at, out)
+    }
+}
+
+impl<F: KeyedCoProcess> Enter<F> for Alarm {
+    fn enter<C: Collect<F::Out>>(
+        self,
+        function: &mut F,
+        state: &mut F::State,
+        cx: &mut KeyContext<F::Key, F::Out>,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        function.on_processing_timer(self.0, state, cx).route(at, out)
+    }
+}
+
+impl<F: KeyedCoProcess> KeyedCore<F> {
+    pub(super) fn new(function: F) -> Self {
+        let time_to_live = function.time_to_live().map(saturating_millis);
+        let delay = saturating_millis(function.output_delay());
+        Self {
+            function,
+            keys: Keys::new(),
+            cx: KeyContext::new(),
+            watermark: Timestamp::MIN,
+            firing: false,
+            time_to_live,
+            delay,
+            forwarded: Timestamp::MIN,
+        }
+    }
+
+    pub(super) const fn watermark(&self) -> Timestamp {
+        self.watermark
+    }
+
+    pub(super) fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) const fn timers(&self) -> usize {
+        self.keys.timers()
+    }
+
+    /// Calls the function for a record of `key`.
+    #[inline]
+    pub(super) fn on_record<C: Collect<F::Out>>(
+        &mut self,
+        key: F::Key,
+        record: impl Enter<F>,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let routes = self.enter(key, record, at, out)?;
+        out.tally().returned(routes);
+        Ok(routes)
+    }
+
+    /// The same, for a record that was counted before.
+    #[inline]
+    pub(super) fn enter<C: Collect<F::Out>>(
+        &mut self,
+        key: F::Key,
+        record: impl Enter<F>,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let slot = self.keys.slot(key);
+        self.call(slot, at, record, out)
+    }
+
+    #[inline]
+    fn call<C: Collect<F::Out>>(
+        &mut self,
+        slot: u32,
+        at: Timestamp,
+        how: impl Enter<F>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        self.cx.cx.set(at, self.watermark);
+        let state = self.keys.lend(slot, &mut self.cx.key);
+        let routes = how.enter(&mut self.function, state, &mut self.cx, at, out);
+        self.cx.flush(at, out);
+        let state = self.keys.lend(slot, &mut self.cx.key);
+        // The key stays if anything of it is worth it; timers are asked about below.
+        let empty = F::is_empty(state);
+        if std::mem::take(&mut self.cx.clear) {
+            self.cx.changes.clear();
+            self.keys.remove(slot);
+            return routes;
+        }
+        if !self.cx.changes.is_empty() {
+            self.change_timers(slot, at)?;
+        }
+        if empty && self.keys.is_idle(slot) {
+            self.keys.remove(slot);
+        } else if let Some(time_to_live) = self.time_to_live {
+            let from = at.max(self.watermark);
+            self.keys.keep_until(slot, from.saturating_add_millis(time_to_live));
+        }
+        routes
+    }
+
+    /// Does to the timers what the function asked for.
+    fn change_timers(&mut self, slot: u32, at: Timestamp) -> Result<(), StreamError> {
+        for change in self.cx.changes.drain(..) {
+            match change {
+                // The highest time renews itself for ever: nothing comes after it.
+                TimerChange::Set(Timestamp::MAX) if self.firing && at == Timestamp::MAX => {}
+                TimerChange::Set(at) => _ = self.keys.set_timer(slot, at),
+                TimerChange::Delete(at) => _ = self.keys.delete_timer(slot, at),
+                TimerChange::SetAlarm(_) if self.cx.now.is_none() => {
+                    return Err(StreamError::failed(
+                        "a processing-time timer needs a clock: use `process_with_clock`",
+                    ));
+                }
+                TimerChange::SetAlarm(at) => _ = self.keys.set_alarm(slot, at),
+                TimerChange::DeleteAlarm(at) => _ = self.keys.delete_alarm(slot, at),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_mark<C: Collect<F::Out>>(
+        &mut self,
+        mark: Mark,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        let Mark::Watermark(watermark) = mark else {
+            out.mark(mark);
+            return Ok(Progress::Done);
+        };
+        if !self.firing {
+            // Behind the exchange by key, a watermark that does not go forward says nothing.
+            if watermark <= self.watermark {
+                return Ok(Progress::Done);
+            }
+            self.watermark = watermark;
+            self.firing = true;
+        }
+        let mut spent = 0;
+        while let Some(due) = self.keys.pop_due(watermark) {
+            if let Due::Timer(slot, at) = due {
+                let routes = self.call(slot, at, Timer, out)?;
+                out.tally().fired += routes as u64;
+                spent += routes;
+            }
+            spent += 1;
+            if spent >= room && self.keys.is_due(watermark) {
+                return Ok(Progress::More);
+            }
+        }
+        self.firing = false;
+        let held = if watermark == Timestamp::MAX {
+            watermark
+        } else {
+            watermark.saturating_sub_millis(self.delay)
+        };
+        if held > self.forwarded {
+            self.forwarded = held;
+            out.mark(Mark::Watermark(held));
+        }
+        Ok(Progress::Done)
+    }
+
+    pub(super) fn on_clock<C: Collect<F::Out>>(
+        &mut self,
+        now: Timestamp,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        self.cx.now = Some(now);
+        let mut spent = 0;
+        while let Some((slot, at)) = self.keys.pop_alarm(now) {
+            // A processing time is no event time: what is emitted carries no timestamp.
+            let routes = self.call(slot, Timestamp::MIN, Alarm(at), out)?;
+            out.tally().fired += routes as u64;
+            spent += routes.max(1);
+            if spent >= room {
+                return Ok(Progress::More);
+            }
+        }
+        Ok(Progress::Done)
+    }
+
+    pub(super) fn alarm(&self) -> Option<Timestamp> {
+        self.keys.next_alarm()
+    }
+}
+
+impl<F: KeyedCoProcess> fmt::Debug for KeyedCore<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedCore")
+            .field("keys", &self.keys)
+            .field("watermark", &self.watermark)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The operator of a [`KeyedProcess`]; `By` gives the key of a record.
+pub struct Keyed<F: KeyedProcess, By> {
+    core: KeyedCore<F>,
+    key: By,
+}
+
+impl<F: KeyedProcess, By: FnMut(&F::In) -> F::Key> Keyed<F, By> {
+    /// An operator that calls `function` for records with the key that `key` gives.
+    pub fn new(key: By, function: F) -> Self {
+        Self { core: KeyedCore::new(function), key }
+    }
+
+    /// Number of keys with state or timers.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.core.keys()
+    }
+
+    /// Number of event-time timers that are set.
+    #[must_use]
+    pub fn timers(&self) -> usize {
+        self.core.timers()
+    }
+}
+
+impl<F: KeyedProcess, By: FnMut(&F::In) -> F::Key> Operator for Keyed<F, By> {
+    type In = F::In;
+    type Out = F::Out;
+
+    #[inline]
+    fn on_record<C: Collect<F::Out>>(
+        &mut self,
+        value: F::In,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let key = (self.key)(&value);
+        self.core.on_record(key, Left(value), at, out)
+    }
+
+    fn on_mark<C: Collect<F::Out>>(
+        &mut self,
+        mark: Mark,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        self.core.on_mark(mark, room, out)
+    }
+
+    fn on_clock<C: Collect<F::Out>>(
+        &mut self,
+        now: Timestamp,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        self.core.on_clock(now, room, out)
+    }
+
+    fn alarm(&self) -> Option<Timestamp> {
+        self.core.alarm()
+    }
+}
+
+impl<F: KeyedProcess, By> fmt::Debug for Keyed<F, By> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Keyed").field(&self.core).finish()
+    }
+}
+
+/// The operator of a [`KeyedCoProcess`]; `ByLeft` and `ByRight` give the key of a record.
+pub struct KeyedCo<F: KeyedCoProcess, ByLeft, ByRight> {
+    core: KeyedCore<F>,
+    left: ByLeft,
+    right: ByRight,
+}
+
+impl<F, ByLeft, ByRight> KeyedCo<F, ByLeft, ByRight>
+where
+    F: KeyedCoProcess,
+    ByLeft: FnMut(&F::Left) -> F::Key,
+    ByRight: FnMut(&F::Right) -> F::Key,
+{
+    /// An operator that calls `function` for records with the keys that `left` and `right` give.
+    pub fn new(left: ByLeft, right: ByRight, function: F) -> Self {
+        Self { core: KeyedCore::new(function), left, right }
+    }
+
+    /// Number of keys with state or timers.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.core.keys()
+    }
+
+    /// Number of event-time timers that are set.
+    #[must_use]
+    pub fn timers(&self) -> usize {
+        self.core.timers()
+    }
+}
+
+impl<F, ByLeft, ByRight> Operator for KeyedCo<F, ByLeft, ByRight>
+where
+    F: KeyedCoProcess,
+    ByLeft: FnMut(&F::Left) -> F::Key,
+    ByRight: FnMut(&F::Right) -> F::Key,
+{
+    type In = Either<F::Left, F::Right>;
+    type Out = F::Out;
+
+    #[inline]
+    fn on_record<C: Collect<F::Out>>(
+        &mut self,
+        value: Self::In,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        match value {
+            Either::Left(value) => {
+                let key = (self.left)(&value);
+                self.core.on_record(key, Left(value), at, out)
+            }
+            Either::Right(value) => {
+                let key = (self.right)(&value);
+                self.core.on_record(key, Right(value), at, out)
+            }
+        }
+    }
+
+    fn on_mark<C: Collect<F::Out>>(
+        &mut self,
+        mark: Mark,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        self.core.on_mark(mark, room, out)
+    }
+
+    fn on_clock<C: Collect<F::Out>>(
+        &mut self,
+        now: Timestamp,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        self.core.on_clock(now, room, out)
+    }
+
+    fn alarm(&self) -> Option<Timestamp> {
+        self.core.alarm()
+    }
+}
+
+impl<F: KeyedCoProcess, ByLeft, ByRight> fmt::Debug for KeyedCo<F, ByLeft, ByRight> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KeyedCo").field(&self.core).finish()
+    }
+}

@@ -1,0 +1,134 @@
+use super::{Operator, Progress};
+use crate::error::StreamError;
+use crate::output::by_hand::splitter;
+use crate::output::{Collect, Single, Splitter};
+use crate::time::{
+    Clock, Emission, Mark, NoSkewBound, SkewBound, Timestamp, WatermarkGenerator, Watermarks,
+};
+use std::fmt;
+use std::marker::PhantomData;
+
+splitter! {
+    /// Where a record goes when its timestamp may be too far in the future; see
+    /// [`Watermarks::max_future_skew`].
+    Stamped<T>, StampedLanes, StampedStreams {
+        /// Records with their timestamps.
+        0 Record(T) records RECORD_TAG .main();
+        /// Records whose timestamps are too far ahead of the clock.
+        1 FutureSkew(T) future_skew FUTURE_SKEW_TAG;
+    }
+}
+
+/// Whether timestamps may be in the future, and so what the outputs are.
+pub trait FutureSkew {
+    /// The splitter.
+    type Out<T>: Splitter;
+
+    /// Whether `at` is too far ahead.
+    fn is_ahead(&mut self, at: Timestamp) -> bool;
+
+    /// The route of a record: `ahead` if it is too far ahead.
+    fn route<T>(value: T, ahead: bool) -> Self::Out<T>;
+}
+
+impl FutureSkew for NoSkewBound {
+    type Out<T> = Single<T>;
+
+    #[inline]
+    fn is_ahead(&mut self, _at: Timestamp) -> bool {
+        false
+    }
+
+    #[inline]
+    fn route<T>(value: T, _ahead: bool) -> Single<T> {
+        Single(value)
+    }
+}
+
+impl<C: Clock> FutureSkew for SkewBound<C> {
+    type Out<T> = Stamped<T>;
+
+    #[inline]
+    fn is_ahead(&mut self, at: Timestamp) -> bool {
+        at > self.clock.now() + self.bound
+    }
+
+    #[inline]
+    fn route<T>(value: T, ahead: bool) -> Stamped<T> {
+        if ahead { Stamped::FutureSkew(value) } else { Stamped::Record(value) }
+    }
+}
+
+/// The operator behind [`assign_timestamps`](DataStream::assign_timestamps).
+///
+/// Watermarks from upstream are dropped, except the end of the input.
+pub struct AssignTimestamps<T, F, G, S = NoSkewBound> {
+    timestamp: F,
+    emission: Emission<G>,
+    skew: S,
+    types: PhantomData<fn(T)>,
+}
+
+impl<T, F, G, S> AssignTimestamps<T, F, G, S>
+where
+    F: FnMut(&T) -> Timestamp,
+    G: WatermarkGenerator<T>,
+    S: FutureSkew,
+{
+    /// An operator that stamps records by `timestamp`. Idleness is not its business: it knows no
+    /// time but that of the records.
+    pub fn new<I>(timestamp: F, watermarks: Watermarks<G, I, S>) -> Self {
+        let Watermarks { generator, period, skew, .. } = watermarks;
+        Self { timestamp, emission: Emission::new(generator, period), skew, types: PhantomData }
+    }
+}
+
+impl<T, F, G, S> Operator for AssignTimestamps<T, F, G, S>
+where
+    F: FnMut(&T) -> Timestamp,
+    G: WatermarkGenerator<T>,
+    S: FutureSkew,
+{
+    type In = T;
+    type Out = S::Out<T>;
+
+    #[inline]
+    fn on_record<C: Collect<Self::Out>>(
+        &mut self,
+        value: T,
+        _at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let at = (self.timestamp)(&value);
+        if self.skew.is_ahead(at) {
+            out.emit(S::route(value, true), at);
+            return Ok(1);
+        }
+        let watermark = self.emission.after(&value, at);
+        out.emit(S::route(value, false), at);
+        if let Some(watermark) = watermark {
+            out.mark(Mark::Watermark(watermark));
+        }
+        Ok(1)
+    }
+
+    #[inline]
+    fn on_mark<C: Collect<Self::Out>>(
+        &mut self,
+        mark: Mark,
+        _room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        match mark {
+            Mark::Watermark(watermark) if watermark != Timestamp::MAX => {}
+            mark => out.mark(mark),
+        }
+        Ok(Progress::Done)
+    }
+}
+
+impl<T, F, G: fmt::Debug, S> fmt::Debug for AssignTimestamps<T, F, G, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AssignTimestamps").field("emission", &self.emission).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,193 @@
+//! The window operator.
+//!
+//! Two engines keep its state. Windows that neither merge nor have a trigger of their own share
+//! one table per window ([`aligned`]); all others are kept one by one ([`general`]).
+
+mod aligned;
+mod body;
+mod general;
+mod spec;
+
+pub use self::body::{
+    Aggregated, Applied, Elements, Firing, Processed, Reduced, Share, WindowBody,
+};
+pub use self::spec::{
+    Evictor, KeepAll, KeepLast, LateDropped, LatePolicy, LateToOutput, LateUndecided, ProcessLate,
+    WindowStreams, Windowed, WindowedLanes, Windows,
+};
+
+use self::aligned::Aligned;
+use self::general::General;
+use super::{Operator, Progress};
+use crate::error::StreamError;
+use crate::output::Collect;
+use crate::time::{Mark, Timestamp};
+use crate::window::{Assigner, Late, Trigger};
+use std::fmt;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// The operator behind windows.
+///
+/// It fires the windows that a watermark completes before it forwards that watermark, in order of
+/// their ends, and keys in the order in which they first came to the window. State is freed when
+/// the watermark reaches the last instant of the window plus the allowed lateness. A watermark
+/// that is not higher than the one before is dropped.
+pub struct WindowOperator<T, K, F, A, Tr, B>
+where
+    A: Assigner,
+    Tr: Trigger<T>,
+    B: WindowBody<K, T>,
+{
+    key: F,
+    parts: Parts<A, Tr, B>,
+    engine: Engine<K, B::Contents, B::Side, Tr::State>,
+    /// A watermark was begun and is not forwarded yet.
+    due: bool,
+    types: PhantomData<fn(T)>,
+}
+
+/// What both engines work with.
+struct Parts<A, Tr, B> {
+    assigner: A,
+    trigger: Tr,
+    body: B,
+    /// Milliseconds.
+    lateness: i64,
+    watermark: Timestamp,
+}
+
+enum Engine<K, C, S, TS> {
+    Aligned(Aligned<K, C, S>),
+    General(General<K, C, S, TS>),
+}
+
+impl<T, K, F, A, Tr, B> WindowOperator<T, K, F, A, Tr, B>
+where
+    K: Hash + Eq + Clone,
+    F: FnMut(&T) -> K,
+    A: Assigner,
+    Tr: Trigger<T>,
+    B: WindowBody<K, T>,
+{
+    fn new(key: F, assigner: A, trigger: Tr, lateness: i64, body: B) -> Self {
+        let engine = if Tr::AT_END && !A::MERGES && A::ENDS {
+            Engine::Aligned(Aligned::new())
+        } else {
+            Engine::General(General::new())
+        };
+        let watermark = Timestamp::MIN;
+        let parts = Parts { assigner, trigger, body, lateness, watermark };
+        Self { key, parts, engine, due: false, types: PhantomData }
+    }
+
+    /// How many windows are kept, counted for each key.
+    pub fn windows_kept(&self) -> usize {
+        match &self.engine {
+            Engine::Aligned(aligned) => aligned.len(),
+            Engine::General(general) => general.len(),
+        }
+    }
+}
+
+impl<T, K, F, A, Tr, B> Operator for WindowOperator<T, K, F, A, Tr, B>
+where
+    K: Hash + Eq + Clone,
+    F: FnMut(&T) -> K,
+    A: Assigner,
+    Tr: Trigger<T>,
+    B: WindowBody<K, T>,
+{
+    type In = T;
+    type Out = B::Out;
+
+    #[inline]
+    fn on_record<C: Collect<B::Out>>(
+        &mut self,
+        value: T,
+        at: Timestamp,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let routes = if at == Timestamp::MIN && A::ENDS {
+            // No window can take a record without a timestamp.
+            self.parts.late(value, at, out)?
+        } else {
+            let key = (self.key)(&value);
+            match &mut self.engine {
+                Engine::Aligned(aligned) => {
+                    aligned.on_record(&mut self.parts, key, value, at, out)?
+                }
+                Engine::General(general) => {
+                    general.on_record(&mut self.parts, key, value, at, out)?
+                }
+            }
+        };
+        out.tally().returned(routes);
+        Ok(routes)
+    }
+
+    #[inline]
+    fn on_mark<C: Collect<B::Out>>(
+        &mut self,
+        mark: Mark,
+        room: usize,
+        out: &mut C,
+    ) -> Result<Progress, StreamError> {
+        if let Mark::Watermark(watermark) = mark {
+            if watermark <= self.parts.watermark && !self.due {
+                return Ok(Progress::Done);
+            }
+            self.parts.watermark = watermark;
+            let progress = match &mut self.engine {
+                Engine::Aligned(aligned) => aligned.on_watermark(&mut self.parts, room, out)?,
+                Engine::General(general) => general.on_watermark(&mut self.parts, room, out)?,
+            };
+            self.due = progress == Progress::More;
+            if self.due {
+                return Ok(progress);
+            }
+        }
+        out.mark(mark);
+        Ok(Progress::Done)
+    }
+}
+
+impl<A: Assigner, Tr, B> Parts<A, Tr, B> {
+    /// Whether the watermark has reached the end of what is kept of `window`.
+    #[inline]
+    fn is_gone(&self, window: crate::window::Window) -> bool {
+        A::ENDS && window.cleanup(self.lateness) <= self.watermark
+    }
+
+    /// A record that no window took: late, or in a gap between windows and on time.
+    #[cold]
+    #[inline(never)]
+    fn late<K, T, C>(&mut self, value: T, at: Timestamp, out: &mut C) -> Result<usize, StreamError>
+    where
+        B: WindowBody<K, T>,
+        C: Collect<B::Out>,
+    {
+        let windows = if at == Timestamp::MIN {
+            std::iter::empty().collect()
+        } else if at.saturating_add_millis(self.lateness) <= self.watermark {
+            self.assigner.assign(at).collect()
+        } else {
+            return Ok(0);
+        };
+        let late = Late { value, timestamp: at, watermark: self.watermark, windows };
+        self.body.late(late, out)
+    }
+}
+
+impl<T, K, F, A, Tr, B> fmt::Debug for WindowOperator<T, K, F, A, Tr, B>
+where
+    A: Assigner,
+    Tr: Trigger<T>,
+    B: WindowBody<K, T>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WindowOperator")
+            .field("watermark", &self.parts.watermark)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,341 @@
+use super::{Firing, Parts, Share, WindowBody};
+use crate::error::StreamError;
+use crate::operator::Progress;
+use crate::output::Collect;
+use crate::time::Timestamp;
+use crate::window::{Assigner, Firings, Timers, Trigger, TriggerContext, Verdict, Window};
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+
+/// Most windows whose memory is kept when they are gone.
+const RECYCLED: usize = 1 << 14;
+
+/// Windows that merge, or have a trigger of their own: each key has its list of them.
+pub(super) struct General<K, C, S, TS> {
+    /// The windows; a slot is free after its window is gone.
+    slots: Vec<Option<Kept<K, C, S, TS>>>,
+    free: Vec<u32>,
+    keys: FxHashMap<K, Vec<u32>>,
+    timers: Timers,
+    /// How many windows were ever opened.
+    opened: u64,
+}
+
+/// One window of one key.
+struct Kept<K, C, S, TS> {
+    key: K,
+    window: Window,
+    /// `None` after a purge.
+    contents: Option<C>,
+    side: S,
+    state: TS,
+    /// The trigger's timers.
+    timers: Vec<Timestamp>,
+    firings: Firings,
+    /// Windows fire in the order in which they were opened where they are due at the same time.
+    age: u64,
+}
+
+impl<K, C, S, TS> General<K, C, S, TS> {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            keys: FxHashMap::default(),
+            timers: Timers::new(),
+            opened: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn kept(&mut self, slot: u32) -> &mut Kept<K, C, S, TS> {
+        self.slots[slot as usize].as_mut().expect("a window that is kept")
+    }
+}
+
+impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
+    pub(super) fn on_record<T, A, Tr, B, Out>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        key: K,
+        value: T,
+        at: Timestamp,
+        out: &mut Out,
+    ) -> Result<usize, StreamError>
+    where
+        A: Assigner,
+        Tr: Trigger<T, State = TS>,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+        Out: Collect<B::Out>,
+    {
+        let mut routes = 0;
+        let mut last = None;
+        for window in parts.assigner.assign(at) {
+            let Some(slot) = self.slot(parts, &key, window) else { continue };
+            if let Some(slot) = last.replace(slot) {
+                routes += self.add(parts, slot, Share::Borrowed(&value), at, out)?;
+            }
+        }
+        match last {
+            Some(slot) => Ok(routes + self.add(parts, slot, Share::Owned(value), at, out)?),
+            None => parts.late(value, at, out),
+        }
+    }
+
+    /// The window that takes a record of `window`: merged with those it touches if windows do
+    /// merge, opened if there is none. `None` if it is gone.
+    fn slot<T, A, Tr, B>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        key: &K,
+        window: Window,
+    ) -> Option<u32>
+    where
+        A: Assigner,
+        Tr: Trigger<T, State = TS>,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+    {
+        let slots = self.keys.get(key).map_or(&[][..], Vec::as_slice);
+        let window_of = |slot: u32| self.slots[slot as usize].as_ref().map(|kept| kept.window);
+        if A::MERGES {
+            let touching = |slot: &u32| window_of(*slot).is_some_and(|kept| kept.touches(&window));
+            let touched: Vec<u32> = slots.iter().copied().filter(touching).collect();
+            // A record that touches a session that is kept is not late, however old it is.
+            if !touched.is_empty() {
+                return Some(self.merge(parts, touched, window));
+            }
+        } else if let Some(slot) = slots.iter().find(|slot| window_of(**slot) == Some(window)) {
+            return Some(*slot);
+        }
+        if parts.is_gone(window) { None } else { Some(self.open(parts, key, window)) }
+    }
+
+    fn open<A, Tr, B>(&mut self, parts: &Parts<A, Tr, B>, key: &K, window: Window) -> u32 {
+        let age = self.opened;
+        self.opened += 1;
+        let kept = Kept {
+            key: key.clone(),
+            window,
+            contents: None,
+            side: S::default(),
+            state: TS::default(),
+            timers: Vec::new(),
+            firings: Firings::default(),
+            age,
+        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 windows at a time")
+        });
+        self.slots[slot as usize] = Some(kept);
+        match self.keys.get_mut(key) {
+            Some(slots) => slots.push(slot),
+            None => drop(self.keys.insert(key.clone(), vec![slot])),
+        }
+        self.timers.insert((window.cleanup(parts.lateness), age, slot));
+        slot
+    }
+
+    /// Makes one window of those in `touched` and `window`.
+    fn merge<T, A, Tr, B>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        mut touched: Vec<u32>,
+        window: Window,
+    ) -> u32
+    where
+        Tr: Trigger<T, State = TS>,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+    {
+        touched.sort_by_key(|slot| self.kept(*slot).window.start());
+        let slot = touched.remove(0);
+        let first = self.kept(slot).window;
+        if touched.is_empty() && first.cover(&window) == first {
+            return slot;
+        }
+        let mut merged = self.remove(parts.lateness, slot);
+        merged.window = merged.window.cover(&window);
+        let mut states = Vec::with_capacity(touched.len());
+        for slot in touched {
+            let other = self.remove(parts.lateness, slot);
+            self.free.push(slot);
+            merged.window = merged.window.cover(&other.window);
+            merged.contents = match (merged.contents.take(), other.contents) {
+                (Some(mut contents), Some(other)) => {
+                    parts.body.merge(&mut contents, other);
+                    Some(contents)
+                }
+                (one, other) => one.or(other),
+            };
+            parts.body.merge_side(&mut merged.side, other.side);
+            merged.firings.merge(other.firings);
+            merged.age = merged.age.min(other.age);
+            states.push(other.state);
+        }
+        // The timers of what went into it are gone; the trigger says which it needs now.
+        let cleanup = merged.window.cleanup(parts.lateness);
+        merged.timers.clear();
+        self.timers.insert((cleanup, merged.age, slot));
+        if let Some(slots) = self.keys.get_mut(&merged.key) {
+            slots.push(slot);
+        } else {
+            self.keys.insert(merged.key.clone(), vec![slot]);
+        }
+        if states.is_empty() {
+            // It has only grown.
+            states.push(TS::default());
+        }
+        let mut cx = TriggerContext {
+            window: merged.window,
+            watermark: parts.watermark,
+            cleanup,
+            own: &mut merged.timers,
+            all: &mut self.timers,
+            age: merged.age,
+            slot,
+        };
+        for state in states {
+            parts.trigger.on_merge(&mut merged.state, state, &mut cx);
+        }
+        self.slots[slot as usize] = Some(merged);
+        slot
+    }
+
+    /// Takes a window out, with its timers and its place in the key's list.
+    fn remove(&mut self, lateness: i64, slot: u32) -> Kept<K, C, S, TS> {
+        let kept = self.slots[slot as usize].take().expect("a window that is kept");
+        self.timers.remove(&(kept.window.cleanup(lateness), kept.age, slot));
+        for at in &kept.timers {
+            self.timers.remove(&(*at, kept.age, slot));
+        }
+        if let Some(slots) = self.keys.get_mut(&kept.key) {
+            slots.retain(|other| *other != slot);
+            if slots.is_empty() {
+                self.keys.remove(&kept.key);
+            }
+        }
+        kept
+    }
+
+    fn add<T, A, Tr, B, Out>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        slot: u32,
+        value: Share<'_, T>,
+        at: Timestamp,
+        out: &mut Out,
+    ) -> Result<usize, StreamError>
+    where
+        Tr: Trigger<T, State = TS>,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+        Out: Collect<B::Out>,
+    {
+        let (watermark, slots) = (parts.watermark, &mut self.slots);
+        let kept = slots[slot as usize].as_mut().expect("a window that is kept");
+        let mut cx = TriggerContext {
+            window: kept.window,
+            watermark,
+            cleanup: kept.window.cleanup(parts.lateness),
+            own: &mut kept.timers,
+            all: &mut self.timers,
+            age: kept.age,
+            slot,
+        };
+        let verdict = parts.trigger.on_record(value.get(), at, &mut kept.state, &mut cx);
+        match &mut kept.contents {
+            Some(contents) => parts.body.add(contents, value),
+            None => kept.contents = Some(parts.body.first(value)),
+        }
+        kept.obey(&mut parts.body, verdict, watermark, None, out)
+    }
+
+    pub(super) fn on_watermark<T, A, Tr, B, Out>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        mut room: usize,
+        out: &mut Out,
+    ) -> Result<Progress, StreamError>
+    where
+        Tr: Trigger<T, State = TS>,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+        Out: Collect<B::Out>,
+    {
+        let watermark = parts.watermark;
+        while let Some(&(at, age, slot)) = self.timers.first() {
+            if at > watermark {
+                break;
+            }
+            if room == 0 {
+                return Ok(Progress::More);
+            }
+            self.timers.pop_first();
+            let kept = self.slots[slot as usize].as_mut().expect("a window that is kept");
+            let cleanup = kept.window.cleanup(parts.lateness);
+            let mut routes = 0;
+            if let Some(index) = kept.timers.iter().position(|own| *own == at) {
+                kept.timers.swap_remove(index);
+                let mut cx = TriggerContext {
+                    window: kept.window,
+                    watermark,
+                    cleanup,
+                    own: &mut kept.timers,
+                    all: &mut self.timers,
+                    age,
+                    slot,
+                };
+                let verdict = parts.trigger.on_timer(at, &mut kept.state, &mut cx);
+                routes = kept.obey(&mut parts.body, verdict, watermark, Some(at), out)?;
+                out.tally().fired += routes as u64;
+            }
+            if at == cleanup {
+                drop(self.remove(parts.lateness, slot));
+                self.free.push(slot);
+                self.shrink();
+            }
+            room = room.saturating_sub(routes.max(1));
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Gives memory back after many keys have gone.
+    fn shrink(&mut self) {
+        if self.slots.len() > RECYCLED && self.free.len() == self.slots.len() {
+            *self = Self { opened: self.opened, ..Self::new() };
+        } else if self.keys.capacity() > RECYCLED && self.keys.len() < self.keys.capacity() / 8 {
+            self.keys.shrink_to(self.keys.len() * 2);
+        }
+    }
+}
+
+impl<K, C, S, TS> Kept<K, C, S, TS> {
+    /// Does what the trigger said; `timer` is the time of the timer that it spoke at.
+    fn obey<T, B, Out>(
+        &mut self,
+        body: &mut B,
+        verdict: Verdict,
+        watermark: Timestamp,
+        timer: Option<Timestamp>,
+        out: &mut Out,
+    ) -> Result<usize, StreamError>
+    where
+        B: WindowBody<K, T, Contents = C, Side = S>,
+        Out: Collect<B::Out>,
+    {
+        let mut routes = 0;
+        if verdict.fires()
+            && let Some(contents) = &mut self.contents
+        {
+            let (key, window) = (&self.key, self.window);
+            let pane = self.firings.next(window, timer.unwrap_or(watermark), timer.is_none());
+            let firing = Firing { key, window, pane, watermark };
+            routes = body.fire(firing, contents, &mut self.side, out)?;
+        }
+        if verdict.purges() {
+            self.contents = None;
+        }
+        Ok(routes)
+    }
+}

@@ -1,0 +1,296 @@
+use super::{Aggregated, Applied, Processed, Reduced, WindowOperator};
+use crate::error::StreamError;
+use crate::output::by_hand::splitter;
+use crate::output::{Collect, Context, Routes as _, Single, Splitter};
+use crate::time::saturating_millis;
+use crate::window::{
+    Aggregate, Assigner, Late, RouteLate, Trigger, Window, WindowProcess, WindowResult,
+};
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+splitter! {
+    /// Where what comes out of windows goes: results of type `V` by keys of type `K`, or late
+    /// records of type `T`.
+    Windowed<K, V, T>, WindowedLanes, WindowStreams {
+        /// What the windows say.
+        0 Result(WindowResult<K, V>) results RESULT_TAG .main();
+        /// Records that came after their windows were gone.
+        1 Late(Late<T>) late LATE_TAG;
+    }
+}
+
+/// Says nothing yet about late records: such windows are not complete.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct LateUndecided;
+
+/// Late records go to an output of their own.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct LateToOutput;
+
+/// Late records are dropped and counted.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct LateDropped;
+
+/// Windows keep all of their records.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct KeepAll;
+
+/// Windows keep only their last records.
+#[derive(Clone, Copy, Debug)]
+pub struct KeepLast(usize);
+
+/// A decision about late records, and so what the outputs are.
+#[diagnostic::on_unimplemented(
+    message = "these windows do not say where late records go",
+    label = "call `.side_output_late_data()` or `.drop_late_data()` first",
+    note = "a record is late when it comes after its windows were complete and the allowed lateness \
+            is over; without a decision it would vanish without a word"
+)]
+pub trait LatePolicy {
+    /// The splitter.
+    type Out<K, V, T>: Splitter;
+
+    /// The route of a result.
+    fn result<K, V, T>(result: WindowResult<K, V>) -> Self::Out<K, V, T>;
+
+    /// The route of a late record, unless it is dropped.
+    fn late<K, V, T>(late: Late<T>) -> Option<Self::Out<K, V, T>>;
+}
+
+impl LatePolicy for LateToOutput {
+    type Out<K, V, T> = Windowed<K, V, T>;
+
+    #[inline]
+    fn result<K, V, T>(result: WindowResult<K, V>) -> Windowed<K, V, T> {
+        Windowed::Result(result)
+    }
+
+    #[inline]
+    fn late<K, V, T>(late: Late<T>) -> Option<Windowed<K, V, T>> {
+        Some(Windowed::Late(late))
+    }
+}
+
+impl LatePolicy for LateDropped {
+    type Out<K, V, T> = Single<WindowResult<K, V>>;
+
+    #[inline]
+    fn result<K, V, T>(result: WindowResult<K, V>) -> Single<WindowResult<K, V>> {
+        Single(result)
+    }
+
+    #[inline]
+    fn late<K, V, T>(_late: Late<T>) -> Option<Single<WindowResult<K, V>>> {
+        None
+    }
+}
+
+/// A decision about late records of a [`WindowProcess`].
+#[diagnostic::on_unimplemented(
+    message = "these windows do not say where late records of `{P}` go",
+    label = "call `.side_output_late_data()`, with `impl RouteLate for {P}`, or `.drop_late_data()`"
+)]
+pub trait ProcessLate<P: WindowProcess> {
+    /// Routes a late record, or counts it.
+    fn late<C: Collect<P::Out>>(
+        process: &mut P,
+        late: Late<P::In>,
+        out: &mut C,
+    ) -> Result<usize, StreamError>;
+}
+
+impl<P: RouteLate> ProcessLate<P> for LateToOutput {
+    fn late<C: Collect<P::Out>>(
+        process: &mut P,
+        late: Late<P::In>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let at = late.timestamp;
+        process.on_late(late).route(at, out)
+    }
+}
+
+impl<P: WindowProcess> ProcessLate<P> for LateDropped {
+    fn late<C: Collect<P::Out>>(
+        _process: &mut P,
+        _late: Late<P::In>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        out.tally().late += 1;
+        Ok(0)
+    }
+}
+
+/// A description of windows: everything but the stream.
+///
+/// [`KeyedStream::window`](crate::stream::KeyedStream::window) is what a program uses; this
+/// makes the bare [`WindowOperator`], for those who drive operators themselves.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::operator::Windows;
+/// use side_output::{Count, Tumbling};
+/// use std::time::Duration;
+///
+/// let operator = Windows::new(Tumbling::of(Duration::from_secs(60)))
+///     .drop_late_data()
+///     .aggregate(|word: &String| word.clone(), Count::new());
+/// assert_eq!(operator.windows_kept(), 0);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "windows do nothing without a function"]
+pub struct Windows<A, Tr, Ev = KeepAll, L = LateUndecided> {
+    assigner: A,
+    trigger: Tr,
+    evictor: Ev,
+    /// Milliseconds.
+    lateness: i64,
+    late: PhantomData<fn() -> L>,
+}
+
+impl<A: Assigner> Windows<A, A::Trigger> {
+    /// Windows by `assigner`, with its own trigger.
+    pub fn new(assigner: A) -> Self {
+        let trigger = A::Trigger::default();
+        Self { assigner, trigger, evictor: KeepAll, lateness: 0, late: PhantomData }
+    }
+}
+
+impl<A, Tr, Ev, L> Windows<A, Tr, Ev, L> {
+    /// Keeps windows for that long after their end, in watermarks: a late record fires its window
+    /// again.
+    pub fn allowed_lateness(mut self, lateness: Duration) -> Self {
+        self.lateness = saturating_millis(lateness);
+        self
+    }
+
+    /// Fires windows by `trigger`.
+    pub fn trigger<Tr2>(self, trigger: Tr2) -> Windows<A, Tr2, Ev, L> {
+        let Self { assigner, evictor, lateness, late, .. } = self;
+        Windows { assigner, trigger, evictor, lateness, late }
+    }
+
+    /// Keeps only the last `count` records of a window, whenever it fires.
+    pub fn keep_last(self, count: usize) -> Windows<A, Tr, KeepLast, L> {
+        let Self { assigner, trigger, lateness, late, .. } = self;
+        Windows { assigner, trigger, evictor: KeepLast(count), lateness, late }
+    }
+
+    /// Sends late records to an output of their own.
+    pub fn side_output_late_data(self) -> Windows<A, Tr, Ev, LateToOutput> {
+        self.late()
+    }
+
+    /// Drops late records, and counts them in the [`Ledger`].
+    pub fn drop_late_data(self) -> Windows<A, Tr, Ev, LateDropped> {
+        self.late()
+    }
+
+    fn late<L2>(self) -> Windows<A, Tr, Ev, L2> {
+        let Self { assigner, trigger, evictor, lateness, .. } = self;
+        Windows { assigner, trigger, evictor, lateness, late: PhantomData }
+    }
+}
+
+impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
+    /// Condenses the records of each window as they come.
+    pub fn aggregate<K, F, G>(
+        self,
+        key: F,
+        aggregate: G,
+    ) -> WindowOperator<G::In, K, F, A, Tr, Aggregated<G, L>>
+    where
+        K: Hash + Eq + Clone,
+        F: FnMut(&G::In) -> K,
+        Tr: Trigger<G::In>,
+        G: Aggregate,
+        L: LatePolicy,
+    {
+        let body = Aggregated { aggregate, late: PhantomData };
+        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+    }
+
+    /// Folds the records of each window into its first one.
+    pub fn reduce<T, K, F, R>(
+        self,
+        key: F,
+        reduce: R,
+    ) -> WindowOperator<T, K, F, A, Tr, Reduced<R, L>>
+    where
+        T: Clone,
+        K: Hash + Eq + Clone,
+        F: FnMut(&T) -> K,
+        Tr: Trigger<T>,
+        R: FnMut(&mut T, T),
+        L: LatePolicy,
+    {
+        let body = Reduced { reduce, late: PhantomData };
+        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+    }
+}
+
+/// How many records a window keeps.
+pub trait Evictor {
+    /// The last so many; all of them if `None`.
+    fn keep(&self) -> Option<usize>;
+}
+
+impl Evictor for KeepAll {
+    fn keep(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Evictor for KeepLast {
+    fn keep(&self) -> Option<usize> {
+        Some(self.0)
+    }
+}
+
+impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
+    /// Calls a closure with all records of each window.
+    pub fn apply<T, K, F, Fn, R>(
+        self,
+        key: F,
+        function: Fn,
+    ) -> WindowOperator<T, K, F, A, Tr, Applied<Fn, R, L>>
+    where
+        T: Clone,
+        K: Hash + Eq + Clone,
+        F: FnMut(&T) -> K,
+        Tr: Trigger<T>,
+        Fn: FnMut(&K, Window, &[T]) -> R,
+        L: LatePolicy,
+    {
+        let body = Applied { function, keep: self.evictor.keep(), types: PhantomData };
+        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+    }
+
+    /// Calls a function with all records of each window.
+    pub fn process<F, P>(
+        self,
+        key: F,
+        process: P,
+    ) -> WindowOperator<P::In, P::Key, F, A, Tr, Processed<P, L>>
+    where
+        P: WindowProcess,
+        P::Key: Hash + Eq + Clone,
+        P::In: Clone,
+        F: FnMut(&P::In) -> P::Key,
+        Tr: Trigger<P::In>,
+        L: ProcessLate<P>,
+    {
+        let keep = self.evictor.keep();
+        let (keys, taps) = (FxHashMap::default(), Context::new());
+        let body = Processed { process, keep, keys, taps, late: PhantomData };
+        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+    }
+}

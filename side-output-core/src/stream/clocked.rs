@@ -1,0 +1,79 @@
+use super::{Drive, Driver, Fed, Feed};
+use crate::operator::{Operator, Progress};
+use crate::output::Collect;
+use crate::time::{Clock, Timestamp};
+use std::fmt;
+use std::task::Context;
+
+/// An operator with its feed and a clock, for processing-time timers.
+///
+/// The clock is looked at before each turn, and it wakes the reader when the next timer is due. A
+/// clock that goes back stands still until it has caught up.
+pub struct Clocked<Fd, Op, Ck> {
+    drive: Drive<Fd, Op>,
+    clock: Ck,
+    now: Timestamp,
+    /// The clock will wake us at this time.
+    armed: Option<Timestamp>,
+}
+
+impl<Fd, Op, Ck> Clocked<Fd, Op, Ck> {
+    /// Gives the operator behind `drive` a clock.
+    pub const fn new(drive: Drive<Fd, Op>, clock: Ck) -> Self {
+        Self { drive, clock, now: Timestamp::MIN, armed: None }
+    }
+}
+
+impl<Fd, Op, Ck> Driver<Op::Out> for Clocked<Fd, Op, Ck>
+where
+    Fd: Feed<Item = Op::In>,
+    Op: Operator,
+    Ck: Clock,
+{
+    fn drive<C: Collect<Op::Out>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut C,
+    ) -> Fed {
+        loop {
+            self.now = self.now.max(self.clock.now());
+            match self.drive.operator_mut().on_clock(self.now, room, out) {
+                Ok(Progress::Done) => {}
+                Ok(Progress::More) => return Fed::More,
+                Err(error) => return Fed::Failed(error),
+            }
+            let fed = self.drive.drive(cx, room, out);
+            if !matches!(fed, Fed::Pending) {
+                return fed;
+            }
+            let Some(alarm) = self.drive.operator_mut().alarm() else { return fed };
+            if alarm <= self.now {
+                // A timer was set for a time that is over.
+                continue;
+            }
+            if self.armed.is_none_or(|armed| alarm < armed || armed <= self.now) {
+                self.armed = Some(alarm);
+                self.clock.wake_at(alarm, cx.waker());
+            }
+            return fed;
+        }
+    }
+
+    fn received(&self) -> u64 {
+        self.drive.received()
+    }
+
+    fn failed(&self) -> u64 {
+        self.drive.failed()
+    }
+}
+
+impl<Fd, Op: fmt::Debug, Ck> fmt::Debug for Clocked<Fd, Op, Ck> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clocked")
+            .field("drive", &self.drive)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}

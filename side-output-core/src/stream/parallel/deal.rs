@@ -1,0 +1,237 @@
+use super::super::source::CHUNK;
+use super::super::{BoxSource, DataFeed, DataStream, Fed, Feed, Intake, Source};
+use crate::error::StreamError;
+use crate::output::Lane;
+use crate::sync::Mutex;
+use crate::time::{Mark, Timestamp};
+use rustc_hash::FxBuildHasher;
+use std::fmt;
+use std::hash::{BuildHasher as _, Hash};
+use std::mem;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// How much may wait for one partition before the others have to wait too.
+const CAPACITY: usize = 4 * CHUNK;
+
+/// What one partition reads: the records of its keys, and every mark.
+///
+/// Whichever partition finds nothing for itself reads the input, for all of them; nobody waits
+/// under a lock while it does.
+pub struct DealtSource<T> {
+    table: Arc<Table<T>>,
+    partition: usize,
+}
+
+struct Table<T> {
+    dealer: Mutex<Dealer<T>>,
+    wakers: Arc<Wakers>,
+}
+
+struct Dealer<T> {
+    /// Taken out by the partition that reads.
+    input: Option<Box<dyn Deal<T> + Send>>,
+    lanes: Vec<Lane<T>>,
+    /// Partitions whose task is gone: what comes for them is dropped.
+    closed: Vec<bool>,
+    end: Option<Result<(), StreamError>>,
+}
+
+/// All that wait, for the input or for each other. They are few, so they are woken together.
+struct Wakers(Mutex<Vec<Waker>>);
+
+impl Wakers {
+    fn add(&self, waker: &Waker) {
+        let mut wakers = self.0.lock();
+        if !wakers.iter().any(|known| known.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+    }
+
+    fn wake_all(&self) {
+        let wakers = mem::take(&mut *self.0.lock());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Wake for Wakers {
+    fn wake(self: Arc<Self>) {
+        self.wake_all();
+    }
+}
+
+/// The input and the function that says whose a record is.
+trait Deal<T> {
+    fn deal(&mut self, cx: &mut Context<'_>, lanes: &mut [Lane<T>]) -> Fed;
+}
+
+struct Hashed<T, F> {
+    feed: DataFeed<T, BoxSource<T>>,
+    key: F,
+}
+
+impl<T, K: Hash, F: FnMut(&T) -> K> Deal<T> for Hashed<T, F> {
+    fn deal(&mut self, cx: &mut Context<'_>, lanes: &mut [Lane<T>]) -> Fed {
+        let mut dealing = Dealing { key: &mut self.key, lanes, taken: 0 };
+        self.feed.feed(cx, &mut dealing)
+    }
+}
+
+struct Dealing<'a, T, F> {
+    key: &'a mut F,
+    lanes: &'a mut [Lane<T>],
+    taken: usize,
+}
+
+impl<T, F> Dealing<'_, T, F> {
+    const fn flow(&mut self) -> ControlFlow<()> {
+        self.taken += 1;
+        if self.taken < CHUNK { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+}
+
+impl<T, K: Hash, F: FnMut(&T) -> K> Intake<T> for Dealing<'_, T, F> {
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        let hash = FxBuildHasher.hash_one((self.key)(&value));
+        // By the upper half: the partition's own table looks at the lower bits, and would find
+        // them all alike.
+        let partition = ((hash >> 32) * self.lanes.len() as u64) >> 32;
+        let partition = usize::try_from(partition).expect("less than the number of partitions");
+        self.lanes[partition].push(value, at);
+        self.flow()
+    }
+
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        self.lanes.iter_mut().for_each(|lane| lane.mark(mark));
+        self.flow()
+    }
+}
+
+/// Deals the records of `stream` out to `partitions` by the hash of their key.
+pub(super) fn deal<T, K, F, Src>(
+    stream: DataStream<T, Src>,
+    key: F,
+    partitions: usize,
+) -> Vec<DealtSource<T>>
+where
+    T: Send + 'static,
+    K: Hash,
+    F: FnMut(&T) -> K + Send + 'static,
+    Src: Source<T> + Send + 'static,
+{
+    let feed = DataFeed(stream.boxed());
+    let dealer = Dealer {
+        input: Some(Box::new(Hashed { feed, key })),
+        lanes: (0..partitions).map(|_| Lane::new()).collect(),
+        closed: vec![false; partitions],
+        end: None,
+    };
+    let table =
+        Table { dealer: Mutex::new(dealer), wakers: Arc::new(Wakers(Mutex::new(Vec::new()))) };
+    let table = Arc::new(table);
+    (0..partitions).map(|partition| DealtSource { table: Arc::clone(&table), partition }).collect()
+}
+
+impl<T> Source<T> for DealtSource<T> {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut Lane<T>,
+    ) -> Poll<Result<bool, StreamError>> {
+        loop {
+            let (input, partitions) = match self.take_input(cx, into) {
+                Ok(input) => input,
+                Err(poll) => return poll,
+            };
+            if self.read(input, partitions) {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+type Input<T> = Box<dyn Deal<T> + Send>;
+
+impl<T> DealtSource<T> {
+    /// Takes what is there for this partition, or the input to read more, or has to wait.
+    fn take_input(
+        &self,
+        cx: &Context<'_>,
+        into: &mut Lane<T>,
+    ) -> Result<(Input<T>, usize), Poll<Result<bool, StreamError>>> {
+        let Table { dealer, wakers } = &*self.table;
+        let mut dealer = dealer.lock();
+        let lane = &mut dealer.lanes[self.partition];
+        if !lane.is_empty() {
+            mem::swap(lane, into);
+            drop(dealer);
+            // Somebody may have waited for this lane to have room.
+            wakers.wake_all();
+            return Err(Poll::Ready(Ok(true)));
+        }
+        if let Some(end) = &dealer.end {
+            return Err(Poll::Ready(end.clone().map(|()| false)));
+        }
+        // Under the lock, so that whoever changes what is looked at here will wake us.
+        wakers.add(cx.waker());
+        let Dealer { lanes, closed, .. } = &*dealer;
+        let full = |(lane, closed): (&Lane<T>, &bool)| !closed && lane.load() >= CAPACITY;
+        if lanes.iter().zip(closed).any(full) {
+            return Err(Poll::Pending);
+        }
+        match dealer.input.take() {
+            Some(input) => Ok((input, dealer.lanes.len())),
+            // Another one reads; it wakes us when it has found something.
+            None => Err(Poll::Pending),
+        }
+    }
+
+    /// Reads what is ready, for all partitions, and gives the input back.
+    ///
+    /// True if nothing is: then the input wakes all of us.
+    fn read(&self, mut input: Input<T>, partitions: usize) -> bool {
+        let Table { dealer, wakers } = &*self.table;
+        let mut dealt: Vec<Lane<T>> = (0..partitions).map(|_| Lane::new()).collect();
+        let waker = Waker::from(Arc::clone(wakers));
+        let fed = input.deal(&mut Context::from_waker(&waker), &mut dealt);
+        let waits = matches!(fed, Fed::Pending) && dealt.iter().all(Lane::is_empty);
+        {
+            let mut dealer = dealer.lock();
+            let Dealer { lanes, closed, input: seat, end } = &mut *dealer;
+            for ((lane, dealt), closed) in lanes.iter_mut().zip(&mut dealt).zip(closed) {
+                // What stays behind is dropped after the lock.
+                if !*closed {
+                    lane.append(dealt);
+                }
+            }
+            match fed {
+                Fed::More | Fed::Pending => *seat = Some(input),
+                Fed::End => *end = Some(Ok(())),
+                Fed::Failed(error) => *end = Some(Err(error)),
+            }
+        }
+        if !waits {
+            wakers.wake_all();
+        }
+        waits
+    }
+}
+
+impl<T> Drop for DealtSource<T> {
+    fn drop(&mut self) {
+        let lane = {
+            let mut dealer = self.table.dealer.lock();
+            dealer.closed[self.partition] = true;
+            mem::take(&mut dealer.lanes[self.partition])
+        };
+        drop(lane);
+        self.table.wakers.wake_all();
+    }
+}
+
+impl<T> fmt::Debug for DealtSource<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DealtSource").field("partition", &self.partition).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,251 @@
+use super::PartitionTask;
+use crate::error::StreamError;
+use crate::output::{Collect, Splitter, Tally};
+use crate::stream::{Driver, Fed};
+use crate::sync::Mutex;
+use crate::time::{Alignment, Mark, Timestamp};
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// What a partition emits.
+pub(super) enum Item<S> {
+    Route(S, Timestamp),
+    Mark(Mark),
+}
+
+/// Between the task of a partition and the reader of all.
+pub(super) struct Pipe<S> {
+    pub(super) items: VecDeque<Item<S>>,
+    pub(super) tally: Tally,
+    pub(super) received: u64,
+    pub(super) failed: u64,
+    /// How the task ended.
+    pub(super) end: Option<Result<(), StreamError>>,
+    /// Nobody reads any more.
+    pub(super) closed: bool,
+    pub(super) task: Option<Waker>,
+}
+
+impl<S> Pipe<S> {
+    fn new() -> Self {
+        Self {
+            items: VecDeque::new(),
+            tally: Tally::default(),
+            received: 0,
+            failed: 0,
+            end: None,
+            closed: false,
+            task: None,
+        }
+    }
+}
+
+/// What the tasks and the reader share.
+pub(super) struct Pipes<S> {
+    pub(super) pipes: Vec<Mutex<Pipe<S>>>,
+    pub(super) reader: Mutex<Option<Waker>>,
+}
+
+impl<S> Pipes<S> {
+    pub(super) fn wake_reader(&self) {
+        let waker = self.reader.lock().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Drives the outputs of a parallel function: emits what its tasks have emitted.
+pub struct Gather<S, Tk> {
+    pipes: Arc<Pipes<S>>,
+    /// Tasks that nobody else runs.
+    tasks: Vec<Option<Tk>>,
+    alignment: Alignment,
+    next: usize,
+    /// Items taken from each pipe and not emitted yet.
+    taken: Vec<VecDeque<Item<S>>>,
+    /// Partitions that stand before the barrier.
+    blocked: Vec<bool>,
+    barrier: Option<u64>,
+    received: u64,
+    failed: u64,
+}
+
+impl<S, Tk> Gather<S, Tk> {
+    pub(super) fn new(partitions: usize) -> Self {
+        let pipes = (0..partitions).map(|_| Mutex::new(Pipe::new())).collect();
+        Self {
+            pipes: Arc::new(Pipes { pipes, reader: Mutex::new(None) }),
+            tasks: Vec::new(),
+            alignment: Alignment::union(partitions),
+            next: 0,
+            taken: (0..partitions).map(|_| VecDeque::new()).collect(),
+            blocked: vec![false; partitions],
+            barrier: None,
+            received: 0,
+            failed: 0,
+        }
+    }
+
+    pub(super) fn task<D>(&self, partition: usize, driver: D) -> PartitionTask<S, D> {
+        PartitionTask::new(Arc::clone(&self.pipes), partition, driver)
+    }
+
+    pub(super) fn with_tasks(mut self, tasks: Vec<Tk>) -> Self {
+        self.tasks = tasks.into_iter().map(Some).collect();
+        self
+    }
+
+    /// Takes what partition `index` has; true if it has come to its end, with all of it taken.
+    fn take(&mut self, index: usize, tally: &mut Tally) -> Result<bool, StreamError> {
+        let mut pipe = self.pipes.pipes[index].lock();
+        let end = pipe.end.clone();
+        tally.add(mem::take(&mut pipe.tally));
+        self.received += mem::take(&mut pipe.received);
+        self.failed += mem::take(&mut pipe.failed);
+        if !pipe.items.is_empty() {
+            if self.taken[index].is_empty() {
+                mem::swap(&mut pipe.items, &mut self.taken[index]);
+            } else {
+                self.taken[index].append(&mut pipe.items);
+            }
+            let waker = pipe.task.take();
+            drop(pipe);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+        match end {
+            None => Ok(false),
+            Some(Ok(())) => Ok(self.taken[index].is_empty()),
+            Some(Err(error)) => Err(error),
+        }
+    }
+
+    fn emit<C: Collect<S>>(&mut self, index: usize, room: &mut usize, out: &mut C) {
+        while *room > 0 && !self.blocked[index] {
+            let Some(item) = self.taken[index].pop_front() else { return };
+            match item {
+                Item::Route(route, at) => {
+                    // An idle partition that emits has come back.
+                    self.alignment.on_active(index).for_each(|mark| out.mark(mark));
+                    out.emit(route, at);
+                }
+                Item::Mark(Mark::Barrier(id)) => {
+                    self.barrier = Some(id);
+                    self.blocked[index] = true;
+                }
+                Item::Mark(mark) => {
+                    self.alignment.on_mark(index, mark).for_each(|mark| out.mark(mark));
+                }
+            }
+            *room -= 1;
+        }
+    }
+}
+
+impl<S, Tk> Gather<S, Tk> {
+    /// Emits all that the partitions have counted, so that the ledger is right after an error too.
+    fn drain<C: Collect<S>>(&mut self, out: &mut C) {
+        for index in 0..self.taken.len() {
+            // The error that is reported is the one that was found.
+            drop(self.take(index, out.tally()));
+            for item in self.taken[index].drain(..) {
+                if let Item::Route(route, at) = item {
+                    out.emit(route, at);
+                }
+            }
+        }
+    }
+}
+
+impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
+    fn drive<C: Collect<S>>(&mut self, cx: &mut Context<'_>, room: usize, out: &mut C) -> Fed {
+        let mut room = room.max(1);
+        let partitions = self.taken.len();
+        *self.pipes.reader.lock() = Some(cx.waker().clone());
+        loop {
+            for task in &mut self.tasks {
+                if let Some(running) = task
+                    && Pin::new(running).poll(cx) == Poll::Ready(())
+                {
+                    *task = None;
+                }
+            }
+            let before = room;
+            let mut ended = 0;
+            for turn in 0..partitions {
+                let index = (self.next + turn) % partitions;
+                match self.take(index, out.tally()) {
+                    Ok(false) => self.emit(index, &mut room, out),
+                    Ok(true) => ended += 1,
+                    Err(error) => {
+                        self.drain(out);
+                        self.close();
+                        return Fed::Failed(error);
+                    }
+                }
+            }
+            self.next = (self.next + 1) % partitions;
+            if let Some(id) = self.barrier
+                && self.blocked.iter().filter(|blocked| **blocked).count() + ended == partitions
+            {
+                self.barrier = None;
+                self.blocked.fill(false);
+                out.mark(Mark::Barrier(id));
+                continue;
+            }
+            if ended == partitions {
+                return Fed::End;
+            }
+            if room == 0 {
+                return Fed::More;
+            }
+            if room == before {
+                return Fed::Pending;
+            }
+        }
+    }
+
+    fn received(&self) -> u64 {
+        self.received
+    }
+
+    fn failed(&self) -> u64 {
+        self.failed
+    }
+}
+
+impl<S, Tk> Gather<S, Tk> {
+    /// Tells the tasks that nobody reads any more.
+    fn close(&self) {
+        for pipe in &self.pipes.pipes {
+            let (waker, items) = {
+                let mut pipe = pipe.lock();
+                pipe.closed = true;
+                (pipe.task.take(), mem::take(&mut pipe.items))
+            };
+            drop(items);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl<S, Tk> Drop for Gather<S, Tk> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl<S, Tk> fmt::Debug for Gather<S, Tk> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gather").field("partitions", &self.taken.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+use super::gather::{Item, Pipes};
+use crate::error::StreamError;
+use crate::output::{Collect, Splitter, Tally};
+use crate::stream::source::{CHUNK, TURNS};
+use crate::stream::{Driver, Fed};
+use crate::time::{Mark, Timestamp};
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// How much a partition may be ahead of the reader.
+const CAPACITY: usize = 4 * CHUNK;
+
+/// The future that runs one partition: to be spawned, or polled by whoever reads the outputs.
+///
+/// It is ready when its partition has ended or nobody reads the outputs any more. Dropped before
+/// that, it is an error of all partitions.
+#[must_use = "a partition does nothing unless its task is polled"]
+pub struct PartitionTask<S, D> {
+    pipes: Arc<Pipes<S>>,
+    partition: usize,
+    /// `None` after the end.
+    driver: Option<D>,
+    staged: Staged<S>,
+    /// Of the driver's counts, what the reader has been told.
+    received: u64,
+}
+
+struct Staged<S> {
+    items: Vec<Item<S>>,
+    tally: Tally,
+}
+
+impl<S> Collect<S> for Staged<S> {
+    #[inline]
+    fn emit(&mut self, route: S, at: Timestamp) {
+        self.items.push(Item::Route(route, at));
+    }
+
+    #[inline]
+    fn mark(&mut self, mark: Mark) {
+        self.items.push(Item::Mark(mark));
+    }
+
+    #[inline]
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+}
+
+impl<S, D> PartitionTask<S, D> {
+    pub(super) fn new(pipes: Arc<Pipes<S>>, partition: usize, driver: D) -> Self {
+        let staged = Staged { items: Vec::new(), tally: Tally::default() };
+        Self { pipes, partition, driver: Some(driver), staged, received: 0 }
+    }
+
+    fn finish(&mut self, end: Result<(), StreamError>) {
+        self.pipes.pipes[self.partition].lock().end.get_or_insert(end);
+        self.pipes.wake_reader();
+        self.driver = None;
+    }
+}
+
+// Nothing in it is pinned.
+impl<S, D> Unpin for PartitionTask<S, D> {}
+
+impl<S: Splitter, D: Driver<S>> Future for PartitionTask<S, D> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        for _ in 0..TURNS {
+            let Some(driver) = &mut this.driver else { return Poll::Ready(()) };
+            {
+                let mut pipe = this.pipes.pipes[this.partition].lock();
+                if pipe.closed {
+                    drop(pipe);
+                    this.driver = None;
+                    return Poll::Ready(());
+                }
+                pipe.task = Some(cx.waker().clone());
+                if pipe.items.len() >= CAPACITY {
+                    return Poll::Pending;
+                }
+            }
+            let staged = &mut this.staged;
+            let turn = catch_unwind(AssertUnwindSafe(|| driver.drive(cx, CHUNK, staged)));
+            let fed = turn.unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
+            let emitted = !staged.items.is_empty();
+            {
+                let mut pipe = this.pipes.pipes[this.partition].lock();
+                pipe.received += driver.received() - this.received;
+                this.received = driver.received();
+                pipe.tally.add(mem::take(&mut staged.tally));
+                pipe.items.extend(staged.items.drain(..));
+                if matches!(fed, Fed::Failed(_)) {
+                    pipe.failed = driver.failed();
+                }
+            }
+            // Not for nothing: where the reader polls the tasks, it would never come to rest.
+            if emitted {
+                this.pipes.wake_reader();
+            }
+            match fed {
+                Fed::More => {}
+                Fed::Pending => return Poll::Pending,
+                Fed::End => this.finish(Ok(())),
+                Fed::Failed(error) => this.finish(Err(error)),
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<S, D> Drop for PartitionTask<S, D> {
+    fn drop(&mut self) {
+        if self.driver.is_some() {
+            self.finish(Err(StreamError::Cancelled));
+        }
+    }
+}
+
+impl<S, D> fmt::Debug for PartitionTask<S, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PartitionTask").field("partition", &self.partition).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,222 @@
+use super::{DataFeed, DataStream, KeyedStream, OperatorStreams, Source};
+use crate::operator::{
+    Aggregated, Applied, Evictor, KeepAll, KeepLast, LateDropped, LatePolicy, LateToOutput,
+    LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
+};
+use crate::window::{Aggregate, Assigner, Trigger, Window, WindowProcess};
+use std::fmt;
+use std::hash::Hash;
+use std::time::Duration;
+
+/// Windows over a stream, on the way to their function.
+///
+/// Before [`aggregate`](Self::aggregate), [`reduce`](Self::reduce), [`apply`](Self::apply) or
+/// [`process`](Self::process) it has to be said where late records go:
+/// [`side_output_late_data`](Self::side_output_late_data) or
+/// [`drop_late_data`](Self::drop_late_data).
+///
+/// ```compile_fail
+/// use futures::stream;
+/// use side_output::prelude::*;
+/// use side_output::{Count, Tumbling};
+/// use std::time::Duration;
+///
+/// DataStream::from_stream(stream::iter([1, 2]))
+///     .window_all(Tumbling::of(Duration::from_secs(60)))
+///     .aggregate(Count::new()); // these windows do not say where late records go
+/// ```
+#[must_use = "windows do nothing without a function"]
+pub struct WindowedStream<T, K, F, Src, A, Tr, Ev = KeepAll, L = LateUndecided>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
+    keyed: KeyedStream<T, K, F, Src>,
+    windows: Windows<A, Tr, Ev, L>,
+}
+
+/// What windows over a stream without keys take for a key.
+pub type NoKey<T> = fn(&T);
+
+/// The streams of windows with the function `B`.
+pub type WindowFunctionStreams<T, K, F, Src, A, Tr, B> =
+    OperatorStreams<DataFeed<T, Src>, WindowOperator<T, K, F, A, Tr, B>>;
+
+impl<T, K, F, Src> KeyedStream<T, K, F, Src>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
+    /// Collects the records of each key in windows of event time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, future, stream};
+    /// use side_output::operator::WindowStreams;
+    /// use side_output::prelude::*;
+    /// use side_output::{Count, Tumbling, Watermarks};
+    /// use std::time::Duration;
+    ///
+    /// let clicks = stream::iter([("ann", 1), ("bob", 2), ("ann", 3), ("ann", 75), ("bob", 4)]);
+    /// let WindowStreams { results, late } = DataStream::from_stream(clicks)
+    ///     .assign_timestamps(
+    ///         |(_, second)| Timestamp::from_secs(*second),
+    ///         Watermarks::bounded_out_of_orderness(Duration::from_secs(10)),
+    ///     )
+    ///     .key_by(|(name, _)| *name)
+    ///     .window(Tumbling::of(Duration::from_secs(60)))
+    ///     .side_output_late_data()
+    ///     .aggregate(Count::new());
+    /// let (results, late) = block_on(future::join(
+    ///     results.map(|result| (result.key, result.value)).collect::<Vec<_>>(),
+    ///     late.map(|late| late.to_string()).collect::<Vec<_>>(),
+    /// ));
+    /// assert_eq!(results, [("ann", 2), ("bob", 1), ("ann", 1)]);
+    /// assert_eq!(late, [
+    ///     "at 4000, 60999 ms behind the watermark 64999; \
+    ///      window [0, 60000) had been complete for 5000 ms",
+    /// ]);
+    /// ```
+    pub fn window<A: Assigner>(self, assigner: A) -> WindowedStream<T, K, F, Src, A, A::Trigger> {
+        WindowedStream { keyed: self, windows: Windows::new(assigner) }
+    }
+}
+
+impl<T, Src: Source<T>> DataStream<T, Src> {
+    /// Collects all records in windows of event time, without keys: the results' key is `()`.
+    pub fn window_all<A: Assigner>(
+        self,
+        assigner: A,
+    ) -> WindowedStream<T, (), NoKey<T>, Src, A, A::Trigger> {
+        let no_key: NoKey<T> = |_| ();
+        self.key_by(no_key).window(assigner)
+    }
+}
+
+impl<T, K, F, Src, A, Tr, Ev, L> WindowedStream<T, K, F, Src, A, Tr, Ev, L>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
+    /// Keeps windows for that long after their end: a late record fires its window again, and the
+    /// result says so. Without this, windows are gone when the watermark reaches their last
+    /// instant.
+    pub fn allowed_lateness(self, lateness: Duration) -> Self {
+        let Self { keyed, windows } = self;
+        Self { keyed, windows: windows.allowed_lateness(lateness) }
+    }
+
+    /// Fires windows by `trigger` instead of at their end.
+    pub fn trigger<Tr2: Trigger<T>>(
+        self,
+        trigger: Tr2,
+    ) -> WindowedStream<T, K, F, Src, A, Tr2, Ev, L> {
+        let Self { keyed, windows } = self;
+        WindowedStream { keyed, windows: windows.trigger(trigger) }
+    }
+
+    /// Keeps only the last `count` records of a window, whenever it fires.
+    pub fn keep_last(self, count: usize) -> WindowedStream<T, K, F, Src, A, Tr, KeepLast, L> {
+        let Self { keyed, windows } = self;
+        WindowedStream { keyed, windows: windows.keep_last(count) }
+    }
+
+    /// Sends late records to an output of their own, each with the reason why it is late.
+    pub fn side_output_late_data(self) -> WindowedStream<T, K, F, Src, A, Tr, Ev, LateToOutput> {
+        let Self { keyed, windows } = self;
+        WindowedStream { keyed, windows: windows.side_output_late_data() }
+    }
+
+    /// Drops late records, and counts them in the ledger.
+    pub fn drop_late_data(self) -> WindowedStream<T, K, F, Src, A, Tr, Ev, LateDropped> {
+        let Self { keyed, windows } = self;
+        WindowedStream { keyed, windows: windows.drop_late_data() }
+    }
+}
+
+impl<T, K, F, Src, A, Tr, L> WindowedStream<T, K, F, Src, A, Tr, KeepAll, L>
+where
+    K: Hash + Eq + Clone,
+    F: FnMut(&T) -> K,
+    Src: Source<T>,
+    A: Assigner,
+    Tr: Trigger<T>,
+{
+    /// Condenses the records of each window as they come.
+    pub fn aggregate<G>(
+        self,
+        aggregate: G,
+    ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Aggregated<G, L>>
+    where
+        G: Aggregate<In = T>,
+        L: LatePolicy,
+    {
+        let KeyedStream { stream, key } = self.keyed;
+        stream.drive(self.windows.aggregate(key, aggregate))
+    }
+
+    /// Folds the records of each window into its first one.
+    pub fn reduce<R>(self, reduce: R) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Reduced<R, L>>
+    where
+        T: Clone,
+        R: FnMut(&mut T, T),
+        L: LatePolicy,
+    {
+        let KeyedStream { stream, key } = self.keyed;
+        stream.drive(self.windows.reduce(key, reduce))
+    }
+}
+
+impl<T, K, F, Src, A, Tr, Ev, L> WindowedStream<T, K, F, Src, A, Tr, Ev, L>
+where
+    K: Hash + Eq + Clone,
+    F: FnMut(&T) -> K,
+    Src: Source<T>,
+    A: Assigner,
+    Tr: Trigger<T>,
+    Ev: Evictor,
+{
+    /// Calls a closure with all records of each window; the result is the window's value.
+    pub fn apply<Fn, R>(
+        self,
+        function: Fn,
+    ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Applied<Fn, R, L>>
+    where
+        T: Clone,
+        Fn: FnMut(&K, Window, &[T]) -> R,
+        L: LatePolicy,
+    {
+        let KeyedStream { stream, key } = self.keyed;
+        stream.drive(self.windows.apply(key, function))
+    }
+
+    /// Calls a function with all records of each window, which has outputs and state of its own.
+    pub fn process<P>(
+        self,
+        process: P,
+    ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Processed<P, L>>
+    where
+        T: Clone,
+        P: WindowProcess<In = T, Key = K>,
+        L: ProcessLate<P>,
+    {
+        let KeyedStream { stream, key } = self.keyed;
+        stream.drive(self.windows.process(key, process))
+    }
+}
+
+impl<T, K, F, Src, A, Tr, Ev, L> fmt::Debug for WindowedStream<T, K, F, Src, A, Tr, Ev, L>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+    Windows<A, Tr, Ev, L>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WindowedStream")
+            .field("keyed", &self.keyed)
+            .field("windows", &self.windows)
+            .finish()
+    }
+}

@@ -1,0 +1,73 @@
+use super::Timestamp;
+use super::timestamp::saturating_millis;
+use std::time::Duration;
+
+/// Says how far time has come, from the records that come by.
+///
+/// What it proposes is emitted only if it is higher than everything before: watermarks that leave
+/// a strategy strictly increase.
+///
+/// # Examples
+///
+/// A marker record that carries the watermark:
+///
+/// ```
+/// use side_output::{Timestamp, WatermarkGenerator};
+///
+/// struct Markers;
+///
+/// impl WatermarkGenerator<Option<i64>> for Markers {
+///     fn on_record(&mut self, marker: &Option<i64>, _at: Timestamp) -> Option<Timestamp> {
+///         marker.map(Timestamp::from_millis)
+///     }
+/// }
+/// ```
+pub trait WatermarkGenerator<T> {
+    /// Takes note of a record, and may propose a watermark to follow it at once.
+    fn on_record(&mut self, value: &T, at: Timestamp) -> Option<Timestamp>;
+
+    /// Proposes a watermark when a period is over: after each record, or as often as
+    /// [`Watermarks::emit_every`](super::Watermarks::emit_every) says.
+    fn on_period(&mut self) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// The generator of [`Watermarks::bounded_out_of_orderness`](super::Watermarks::bounded_out_of_orderness).
+#[derive(Clone, Debug)]
+pub struct BoundedOutOfOrderness {
+    bound: i64,
+    highest: Timestamp,
+}
+
+impl BoundedOutOfOrderness {
+    /// Records come at most `bound` behind the highest timestamp so far.
+    #[must_use]
+    pub fn new(bound: Duration) -> Self {
+        Self { bound: saturating_millis(bound), highest: Timestamp::MIN }
+    }
+}
+
+impl<T> WatermarkGenerator<T> for BoundedOutOfOrderness {
+    #[inline]
+    fn on_record(&mut self, _value: &T, at: Timestamp) -> Option<Timestamp> {
+        self.highest = self.highest.max(at);
+        None
+    }
+
+    #[inline]
+    fn on_period(&mut self) -> Option<Timestamp> {
+        // One less, because records with the same timestamp may follow.
+        Some(self.highest.saturating_sub_millis(self.bound).saturating_sub_millis(1))
+    }
+}
+
+/// The generator of [`Watermarks::punctuated`](super::Watermarks::punctuated).
+#[derive(Clone, Debug)]
+pub struct Punctuated<F>(pub(super) F);
+
+impl<T, F: FnMut(&T, Timestamp) -> Option<Timestamp>> WatermarkGenerator<T> for Punctuated<F> {
+    fn on_record(&mut self, value: &T, at: Timestamp) -> Option<Timestamp> {
+        (self.0)(value, at)
+    }
+}

@@ -1,0 +1,110 @@
+use super::{Late, Pane, Window};
+use crate::output::{Context, Routes, Splitter, TapTagOf};
+use crate::time::Timestamp;
+use std::fmt;
+
+/// A function of all records of a window, with outputs of its own.
+///
+/// Where late records go to an output, it says to which: see [`RouteLate`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function of windows",
+    label = "expected an implementation of `WindowProcess`",
+    note = "`.apply(|key, window, records| …)` takes a closure"
+)]
+pub trait WindowProcess {
+    /// The key; `()` where the stream has none.
+    type Key;
+
+    /// The records.
+    type In;
+
+    /// What is kept of one window of one key between its firings; gone when the window is.
+    type State: Default;
+
+    /// What is kept of one key across its windows, until it is set to `None`.
+    type KeyState;
+
+    /// The outputs.
+    type Out: Splitter;
+
+    /// The window fires: `records` are all it holds, in the order in which they came. Where
+    /// sessions merged, those of the earlier session come first.
+    fn process(
+        &mut self,
+        key: &Self::Key,
+        records: &[Self::In],
+        cx: &mut WindowContext<'_, Self>,
+    ) -> impl Routes<Self::Out>;
+
+    /// Merges the state of a window that merges with this one; only sessions do.
+    fn merge(&mut self, state: &mut Self::State, other: Self::State) {
+        drop((state, other));
+    }
+}
+
+/// Says through which output late records leave.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say where late records go",
+    label = "`side_output_late_data()` needs `impl RouteLate for {Self}`",
+    note = "or say `drop_late_data()` to drop and count them"
+)]
+pub trait RouteLate: WindowProcess {
+    /// Takes a record whose windows are gone.
+    fn on_late(&mut self, late: Late<Self::In>) -> impl Routes<Self::Out>;
+}
+
+/// What a function knows about the window that fires, and its way to state and taps.
+pub struct WindowContext<'a, P: WindowProcess + ?Sized> {
+    pub(crate) window: Window,
+    pub(crate) pane: Pane,
+    pub(crate) watermark: Timestamp,
+    pub(crate) state: &'a mut P::State,
+    pub(crate) key_state: &'a mut Option<P::KeyState>,
+    pub(crate) taps: &'a mut Context<P::Out>,
+}
+
+impl<P: WindowProcess + ?Sized> WindowContext<'_, P> {
+    /// The window.
+    #[must_use]
+    pub const fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Which of the window's results this is.
+    #[must_use]
+    pub const fn pane(&self) -> Pane {
+        self.pane
+    }
+
+    /// The current watermark: the one that made the window fire, or, for a late update, the one
+    /// that the late record was behind.
+    #[must_use]
+    pub const fn watermark(&self) -> Timestamp {
+        self.watermark
+    }
+
+    /// What is kept of this window of this key.
+    pub const fn state(&mut self) -> &mut P::State {
+        self.state
+    }
+
+    /// What is kept of this key across its windows. `None` takes no memory.
+    pub const fn key_state(&mut self) -> &mut Option<P::KeyState> {
+        self.key_state
+    }
+
+    /// Emits `value` to a tap, beside the routes that the function returns.
+    pub fn output<G: TapTagOf<P::Out>>(&mut self, tag: G, value: G::Payload) {
+        self.taps.output(tag, value);
+    }
+}
+
+impl<P: WindowProcess + ?Sized> fmt::Debug for WindowContext<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WindowContext")
+            .field("window", &self.window)
+            .field("pane", &self.pane)
+            .field("watermark", &self.watermark)
+            .finish_non_exhaustive()
+    }
+}

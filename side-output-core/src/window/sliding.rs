@@ -1,0 +1,95 @@
+use super::assigner::{into_period, length};
+use super::{Assigner, EventTime, Window};
+use crate::time::Timestamp;
+use std::time::Duration;
+
+/// Windows of one length that start every so often, and so overlap; or leave gaps.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::{Assigner, Sliding, Timestamp, Window};
+/// use std::time::Duration;
+///
+/// let at = Timestamp::from_secs;
+/// let minutes = Sliding::of(Duration::from_secs(60)).every(Duration::from_secs(30));
+/// let windows = minutes.assign(at(70));
+/// assert!(windows.eq([Window::new(at(60), at(120)), Window::new(at(30), at(90))]));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sliding {
+    size: i64,
+    slide: i64,
+    offset: i64,
+}
+
+impl Sliding {
+    /// Windows of length `size`; say how often with [`every`](Self::every).
+    ///
+    /// # Panics
+    ///
+    /// If `size` is less than a millisecond.
+    #[must_use]
+    #[track_caller]
+    pub fn of(size: Duration) -> Self {
+        let size = length(size, "size");
+        Self { size, slide: size, offset: 0 }
+    }
+
+    /// Starts a window every `slide`: each record belongs to size / slide of them. Call it before
+    /// [`offset_millis`](Self::offset_millis).
+    ///
+    /// # Panics
+    ///
+    /// If `slide` is less than a millisecond.
+    #[must_use]
+    #[track_caller]
+    pub fn every(mut self, slide: Duration) -> Self {
+        self.slide = length(slide, "slide");
+        self.offset = self.offset.rem_euclid(self.slide);
+        self
+    }
+
+    /// Lets windows start `offset` milliseconds later, or earlier if it is negative.
+    #[must_use]
+    pub const fn offset_millis(mut self, offset: i64) -> Self {
+        self.offset = offset.rem_euclid(self.slide);
+        self
+    }
+}
+
+impl Assigner for Sliding {
+    type Windows = SlidingWindows;
+    type Trigger = EventTime;
+
+    #[inline]
+    fn assign(&self, at: Timestamp) -> SlidingWindows {
+        let ahead = self.size - 1 - into_period(at, self.slide, self.offset);
+        SlidingWindows { at, ahead, size: self.size, slide: self.slide }
+    }
+}
+
+/// The windows of a record, from the newest to the oldest.
+#[derive(Clone, Debug)]
+pub struct SlidingWindows {
+    at: Timestamp,
+    /// From the record to the last instant of the next window; negative after the last window.
+    ahead: i64,
+    size: i64,
+    slide: i64,
+}
+
+impl Iterator for SlidingWindows {
+    type Item = Window;
+
+    #[inline]
+    fn next(&mut self) -> Option<Window> {
+        if self.ahead < 0 {
+            return None;
+        }
+        let start = self.at.saturating_sub_millis(self.size - 1 - self.ahead);
+        let window = Window::through(start, self.at.saturating_add_millis(self.ahead));
+        self.ahead = self.ahead.saturating_sub(self.slide);
+        Some(window)
+    }
+}

@@ -1,0 +1,362 @@
+use super::Window;
+use crate::time::Timestamp;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+/// What a window does after a record or a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// Nothing.
+    Continue,
+    /// Say what it holds.
+    Fire,
+    /// Forget what it holds.
+    Purge,
+    /// Say what it holds and forget it.
+    FireAndPurge,
+}
+
+impl Verdict {
+    pub(crate) const fn fires(self) -> bool {
+        matches!(self, Self::Fire | Self::FireAndPurge)
+    }
+
+    pub(crate) const fn purges(self) -> bool {
+        matches!(self, Self::Purge | Self::FireAndPurge)
+    }
+}
+
+/// Says when a window fires.
+///
+/// A trigger is one for all windows; what it has to remember of one is its `State`, plain data.
+/// Its timers belong to the window too, and go with it.
+///
+/// # Examples
+///
+/// A window that fires as soon as a record says so:
+///
+/// ```
+/// use side_output::{Timestamp, Trigger, TriggerContext, Verdict};
+///
+/// struct OnMarker;
+///
+/// impl Trigger<char> for OnMarker {
+///     type State = ();
+///
+///     fn on_record(&mut self, record: &char, _: Timestamp, (): &mut (), _: &mut TriggerContext<'_>) -> Verdict {
+///         if *record == '!' { Verdict::FireAndPurge } else { Verdict::Continue }
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a trigger for records of type `{T}`",
+    label = "expected `EventTime`, `EveryCount`, `ContinuousEventTime`, `Purging` or a `Trigger` of \
+             your own"
+)]
+pub trait Trigger<T> {
+    /// What it remembers of one window of one key.
+    type State: Default;
+
+    /// Whether it does what [`EventTime`] does and nothing else, which has a faster way.
+    #[doc(hidden)]
+    const AT_END: bool = false;
+
+    /// A record was added to the window.
+    fn on_record(
+        &mut self,
+        value: &T,
+        at: Timestamp,
+        state: &mut Self::State,
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict;
+
+    /// The watermark has reached a timer of this window.
+    fn on_timer(
+        &mut self,
+        at: Timestamp,
+        state: &mut Self::State,
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        let _ = (at, state, cx);
+        Verdict::Continue
+    }
+
+    /// The window has swallowed another one, whose state is `other`, or has grown, and `other` is
+    /// the default; only windows that merge do either. The timers of both are gone: register what
+    /// the merged window needs.
+    fn on_merge(
+        &mut self,
+        state: &mut Self::State,
+        other: Self::State,
+        cx: &mut TriggerContext<'_>,
+    ) {
+        drop((state, other, cx));
+    }
+}
+
+/// All timers of an operator's windows: the time, the window's age, and where it is kept.
+pub type Timers = BTreeSet<(Timestamp, u64, u32)>;
+
+/// The window that a trigger is asked about.
+pub struct TriggerContext<'a> {
+    pub(crate) window: Window,
+    pub(crate) watermark: Timestamp,
+    /// When the window's state is freed: a timer of the operator's own.
+    pub(crate) cleanup: Timestamp,
+    pub(crate) own: &'a mut Vec<Timestamp>,
+    pub(crate) all: &'a mut Timers,
+    pub(crate) age: u64,
+    pub(crate) slot: u32,
+}
+
+impl TriggerContext<'_> {
+    /// The window.
+    #[must_use]
+    pub const fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The current watermark.
+    #[must_use]
+    pub const fn watermark(&self) -> Timestamp {
+        self.watermark
+    }
+
+    /// Calls [`Trigger::on_timer`] once the watermark has reached `at`. Once, however often it is
+    /// registered; with the next watermark, if it is at or behind the current one.
+    pub fn register_timer(&mut self, at: Timestamp) {
+        if !self.own.contains(&at) {
+            self.own.push(at);
+            self.all.insert((at, self.age, self.slot));
+        }
+    }
+
+    /// Forgets the timer at `at`.
+    pub fn delete_timer(&mut self, at: Timestamp) {
+        if let Some(index) = self.own.iter().position(|own| *own == at) {
+            self.own.swap_remove(index);
+            if at != self.cleanup {
+                self.all.remove(&(at, self.age, self.slot));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for TriggerContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TriggerContext")
+            .field("window", &self.window)
+            .field("watermark", &self.watermark)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Fires at the end of the window, and then after each late record: the trigger of windows that
+/// end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventTime;
+
+impl<T> Trigger<T> for EventTime {
+    type State = ();
+    const AT_END: bool = true;
+
+    fn on_record(
+        &mut self,
+        _value: &T,
+        _at: Timestamp,
+        (): &mut (),
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        let end = cx.window.max_timestamp();
+        if end <= cx.watermark {
+            return Verdict::Fire;
+        }
+        cx.register_timer(end);
+        Verdict::Continue
+    }
+
+    fn on_timer(&mut self, at: Timestamp, (): &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
+        if at == cx.window.max_timestamp() { Verdict::Fire } else { Verdict::Continue }
+    }
+
+    fn on_merge(&mut self, (): &mut (), (): (), cx: &mut TriggerContext<'_>) {
+        let end = cx.window.max_timestamp();
+        if end > cx.watermark {
+            cx.register_timer(end);
+        }
+    }
+}
+
+/// Never fires: the trigger of [`Global`](super::Global) windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Never;
+
+impl<T> Trigger<T> for Never {
+    type State = ();
+
+    fn on_record(
+        &mut self,
+        _value: &T,
+        _at: Timestamp,
+        (): &mut (),
+        _cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        Verdict::Continue
+    }
+}
+
+/// Fires after every n-th record of a window, and not at its end: a rest of fewer is never said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EveryCount {
+    count: u64,
+}
+
+impl EveryCount {
+    /// Fires after every `count` records.
+    #[must_use]
+    pub const fn new(count: u64) -> Self {
+        Self { count }
+    }
+}
+
+impl<T> Trigger<T> for EveryCount {
+    type State = u64;
+
+    fn on_record(
+        &mut self,
+        _value: &T,
+        _at: Timestamp,
+        seen: &mut u64,
+        _cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        *seen += 1;
+        if *seen < self.count {
+            return Verdict::Continue;
+        }
+        *seen = 0;
+        Verdict::Fire
+    }
+
+    fn on_merge(&mut self, seen: &mut u64, other: u64, _cx: &mut TriggerContext<'_>) {
+        *seen += other;
+    }
+}
+
+/// Fires early, whenever the watermark has come to a multiple of the interval, and at the end of
+/// the window; then after each late record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContinuousEventTime {
+    interval: i64,
+}
+
+impl ContinuousEventTime {
+    /// Fires every `interval`, at its multiples counted from 1970.
+    ///
+    /// # Panics
+    ///
+    /// If `interval` is less than a millisecond.
+    #[must_use]
+    #[track_caller]
+    pub fn every(interval: Duration) -> Self {
+        Self { interval: super::assigner::length(interval, "interval") }
+    }
+
+    fn next(self, at: Timestamp, cx: &mut TriggerContext<'_>) -> Timestamp {
+        let into = super::assigner::into_period(at, self.interval, 0);
+        let next = at.saturating_add_millis(self.interval - into).min(cx.window.max_timestamp());
+        cx.register_timer(next);
+        next
+    }
+}
+
+impl<T> Trigger<T> for ContinuousEventTime {
+    /// The next early firing.
+    type State = Option<Timestamp>;
+
+    fn on_record(
+        &mut self,
+        _value: &T,
+        at: Timestamp,
+        next: &mut Option<Timestamp>,
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        let end = cx.window.max_timestamp();
+        if end <= cx.watermark {
+            return Verdict::Fire;
+        }
+        cx.register_timer(end);
+        if next.is_none() {
+            *next = Some(self.next(at, cx));
+        }
+        Verdict::Continue
+    }
+
+    fn on_timer(
+        &mut self,
+        at: Timestamp,
+        next: &mut Option<Timestamp>,
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        if at == cx.window.max_timestamp() {
+            return Verdict::Fire;
+        }
+        if *next != Some(at) {
+            return Verdict::Continue;
+        }
+        *next = Some(self.next(at, cx));
+        Verdict::Fire
+    }
+
+    fn on_merge(
+        &mut self,
+        next: &mut Option<Timestamp>,
+        other: Option<Timestamp>,
+        cx: &mut TriggerContext<'_>,
+    ) {
+        let end = cx.window.max_timestamp();
+        if end > cx.watermark {
+            cx.register_timer(end);
+        }
+        *next = [*next, other].into_iter().flatten().min();
+        if let Some(next) = *next {
+            cx.register_timer(next);
+        }
+    }
+}
+
+/// Forgets what a window holds whenever `.0` fires: each firing then tells only what is new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purging<Tr>(pub Tr);
+
+const fn purging(verdict: Verdict) -> Verdict {
+    if matches!(verdict, Verdict::Fire) { Verdict::FireAndPurge } else { verdict }
+}
+
+impl<T, Tr: Trigger<T>> Trigger<T> for Purging<Tr> {
+    type State = Tr::State;
+
+    fn on_record(
+        &mut self,
+        value: &T,
+        at: Timestamp,
+        state: &mut Tr::State,
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        purging(self.0.on_record(value, at, state, cx))
+    }
+
+    fn on_timer(
+        &mut self,
+        at: Timestamp,
+        state: &mut Tr::State,
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        purging(self.0.on_timer(at, state, cx))
+    }
+
+    fn on_merge(&mut self, state: &mut Tr::State, other: Tr::State, cx: &mut TriggerContext<'_>) {
+        self.0.on_merge(state, other, cx);
+    }
+}

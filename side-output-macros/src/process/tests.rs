@@ -1,0 +1,120 @@
+//! What a split function becomes, and which routes count as lost.
+
+use crate::attribute;
+use expect_test::{Expect, expect};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+#[track_caller]
+fn check(args: TokenStream, function: TokenStream, expected: Expect) {
+    let file = syn::parse2(attribute(args, function)).expect("the expansion is a list of items");
+    expected.assert_eq(&prettyplease::unparse(&file));
+}
+
+#[test]
+fn the_lint_comes_last() {
+    check(
+        quote!(Orders),
+        quote! {
+            #[allow(unused_must_use)]
+            fn split(order: RawOrder) -> Orders {
+                Orders::Valid(order)
+            }
+        },
+        expect![[r#"
+            #[allow(unused_must_use)]
+            #[deny(unused_must_use)]
+            fn split(order: RawOrder) -> Orders {
+                const _: fn(&Orders) -> usize = <Orders as ::side_output::__private::Splitter>::index;
+                Orders::Valid(order)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn generics_are_left_alone() {
+    check(
+        quote!(Orders<T>, crate = so),
+        quote! {
+            fn split<T>(order: T) -> Orders<T> {
+                Orders::Valid(order)
+            }
+        },
+        expect![[r#"
+            #[deny(unused_must_use)]
+            fn split<T>(order: T) -> Orders<T> {
+                Orders::Valid(order)
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn our_message_replaces_the_lint() {
+    check(
+        quote!(orders::Orders),
+        quote! {
+            fn split(order: RawOrder) -> orders::Orders {
+                Orders::Invalid(order);
+                Orders::Valid(order)
+            }
+        },
+        expect![[r#"
+            ::core::compile_error! {
+                "this route is built but not returned; the record would go nowhere\nreturn it: `return orders::Orders::Invalid(order);`"
+            }
+            #[allow(unused_must_use)]
+            fn split(order: RawOrder) -> orders::Orders {
+                const _: fn(&orders::Orders) -> usize = <orders::Orders as ::side_output::__private::Splitter>::index;
+                Orders::Invalid(order);
+                Orders::Valid(order)
+            }
+        "#]],
+    );
+}
+
+/// How many lost routes there are in a body.
+fn lost(body: &str) -> usize {
+    let function: TokenStream =
+        format!("fn split(order: u8) -> Orders {{ {body} }}").parse().expect("a function");
+    attribute(quote!(Orders), function).to_string().matches("compile_error").count()
+}
+
+#[test]
+fn lost_routes_are_found_and_others_are_not() {
+    for (expected, body) in [
+        (1, "Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "let _ = Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "let _: Orders = Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "_ = Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "drop(Orders::Invalid(order)); Orders::Valid(order)"),
+        (1, "::core::mem::forget(Orders::Invalid(order)); Orders::Valid(order)"),
+        (1, "let _ = drop(Orders::Invalid(order)); Orders::Valid(order)"),
+        (1, "Orders::Skipped; Orders::Valid(order)"),
+        (1, "Orders::Late { order, by: 1 }; Orders::Valid(order)"),
+        (1, "(Orders::Invalid(order)); Orders::Valid(order)"),
+        (1, "Some(Orders::Invalid(order)); Orders::Valid(order)"),
+        (2, "let _ = [Orders::Invalid(order), Orders::Skipped]; Orders::Valid(order)"),
+        (1, "if order > 1 { Orders::Invalid(order); } Orders::Valid(order)"),
+        (2, "match order { 0 => Orders::Skipped, _ => { Orders::Invalid(order) } }; x()"),
+        (2, "let _ = if order > 1 { Orders::Skipped } else { Orders::Invalid(order) }; x()"),
+        (1, "let f = || { Orders::Invalid(order); }; Orders::Valid(order)"),
+        (1, "let f = async move { Orders::Invalid(order); }; Orders::Valid(order)"),
+        (1, "for x in y { while z { loop { Orders::Skipped; } } } Orders::Valid(order)"),
+        (1, "let Some(x) = order else { Orders::Skipped; return x(); }; x()"),
+        (1, "routing::Orders::Invalid(order); Orders::Valid(order)"),
+        (0, "Orders::Valid(order)"),
+        (0, "return Orders::Valid(order);"),
+        (0, "let route = Orders::Valid(order); route"),
+        (0, "if order > 1 { return Orders::Skipped; } Orders::Valid(order)"),
+        (0, "match order { 0 => Orders::Skipped, _ => Orders::Valid(order) }"),
+        (0, "routes.push(Orders::Skipped); Orders::Valid(order)"),
+        (0, "cx.output(Orders::SEEN_TAG, order); Orders::Valid(order)"),
+        (0, "Orders::check(order); Orders::LIMIT_TAG; Orders::Valid(order)"),
+        (0, "drop(order); let _ = order; Others::Invalid(order); Orders::Valid(order)"),
+        (0, "break_all(|| Orders::Skipped); Orders::Valid(order)"),
+    ] {
+        assert_eq!(lost(body), expected, "{body}");
+    }
+}

@@ -1,0 +1,150 @@
+//! One keyed function on several tasks.
+
+mod bare;
+
+use self::bare::{Lines, at};
+use futures::executor::block_on;
+use futures::{StreamExt as _, stream};
+use proptest::prelude::*;
+use side_output::prelude::*;
+use side_output::{Element, KeyedContext, KeyedProcess, StreamError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+type Record = (u32, i64);
+
+/// Numbers the records of each key; multiples of five go to the side, timers too.
+struct Number;
+
+impl KeyedProcess for Number {
+    type Key = u32;
+    type In = Record;
+    type State = u32;
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        (key, number): Record,
+        count: &mut u32,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        assert!(number >= 0, "a negative number");
+        *count += 1;
+        cx.set_timer_rounded(at(number), Duration::from_millis(10));
+        let text = format!("{key}: {number} is {count}");
+        if number % 5 == 0 { Lines::side(text) } else { Lines::main(text) }
+    }
+
+    fn on_timer(
+        &mut self,
+        time: Timestamp,
+        count: &mut u32,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        Lines::side(format!("{}: {count} at {time}", cx.key()))
+    }
+}
+
+fn records(records: &[Record]) -> DataStream<Record> {
+    let mut elements = Vec::new();
+    for (index, &(key, number)) in records.iter().enumerate() {
+        elements.push(Element::record((key, number), at(number)));
+        if index % 16 == 15 {
+            elements.push(Element::watermark(at(i64::try_from(index).expect("small"))));
+        }
+    }
+    DataStream::from_elements(stream::iter(elements))
+}
+
+/// What came out, by output and key, in order.
+type Result = BTreeMap<(&'static str, String), Vec<String>>;
+
+fn by_key(main: Vec<String>, side: Vec<String>) -> Result {
+    let mut result = Result::new();
+    for (output, texts) in [("main", main), ("side", side)] {
+        for text in texts {
+            let key = text.split(':').next().unwrap_or_default().to_owned();
+            result.entry((output, key)).or_default().push(text);
+        }
+    }
+    result
+}
+
+macro_rules! collect {
+    ($streams:expr) => {{
+        let streams = $streams;
+        let ledger = streams.ledger_handle();
+        streams.note.discard();
+        let (main, side) = block_on(futures::future::join(
+            streams.main.collect::<Vec<_>>(),
+            streams.side.collect::<Vec<_>>(),
+        ));
+        assert!(ledger.read().is_balanced(), "{:?}", ledger.read());
+        by_key(main, side)
+    }};
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn several_partitions_give_what_one_gives(
+        input in prop::collection::vec((0..20u32, 0..3000i64), 0..3000), partitions in 1..5usize,
+    ) {
+        let one = collect!(records(&input).key_by(|record: &Record| record.0).process(Number));
+        let keyed = records(&input).key_by(|record: &Record| record.0);
+        let together = collect!(keyed.parallel(partitions).process(|| Number));
+        prop_assert_eq!(&one, &together);
+        let keyed = records(&input).key_by(|record: &Record| record.0);
+        let spawn = |task| drop(std::thread::spawn(|| block_on(task)));
+        let threads = collect!(keyed.parallel(partitions).process_on(spawn, || Number));
+        prop_assert_eq!(&one, &threads);
+    }
+}
+
+#[test]
+fn a_panic_in_one_partition_is_an_error_of_all() {
+    for threads in [false, true] {
+        let mut input: Vec<_> = (0..2000).map(|n| (n % 20, i64::from(n))).collect();
+        input.push((7, -1));
+        let keyed = records(&input).key_by(|record: &Record| record.0).parallel(3);
+        let mut handles = Vec::new();
+        let streams = if threads {
+            keyed.process_on(|task| handles.push(std::thread::spawn(|| block_on(task))), || Number)
+        } else {
+            keyed.process(|| Number)
+        };
+        streams.note.discard();
+        let (main, side) = block_on(futures::future::join(
+            streams.main.for_each(drop),
+            streams.side.for_each(drop),
+        ));
+        for error in [main.unwrap_err(), side.unwrap_err()] {
+            assert!(matches!(&error, StreamError::Panicked(_)), "{error}");
+            assert!(error.to_string().contains("a negative number"), "{error}");
+        }
+        handles.into_iter().for_each(|handle| handle.join().expect("the panic is contained"));
+    }
+}
+
+#[test]
+fn tasks_end_when_nobody_reads() {
+    let keyed = DataStream::from_stream(stream::repeat((1, 1)).chain(stream::pending()))
+        .key_by(|record: &Record| record.0);
+    let mut handles = Vec::new();
+    let streams = keyed
+        .parallel(2)
+        .process_on(|task| handles.push(std::thread::spawn(|| block_on(task))), || Number);
+    drop(streams);
+    handles.into_iter().for_each(|handle| handle.join().expect("no panic"));
+}
+
+#[test]
+fn a_task_that_is_dropped_is_an_error() {
+    let keyed = records(&[(1, 1)]).key_by(|record: &Record| record.0);
+    let streams = keyed.parallel(2).process_on(drop, || Number);
+    streams.note.discard();
+    streams.side.discard();
+    let error = block_on(streams.main.for_each(drop)).unwrap_err();
+    assert!(matches!(error, StreamError::Cancelled), "{error}");
+}

@@ -1,0 +1,14 @@
+// MACRO-17: a documented limit. The compiler knows `#[diagnostic]` by the prelude only.
+mod outputs {
+    #![no_implicit_prelude]
+
+    #[::side_output::splitter]
+    pub enum Orders {
+        Valid(u32),
+        Invalid(u32),
+    }
+}
+
+fn main() {
+    drop(outputs::Orders::Valid(1).tag());
+}

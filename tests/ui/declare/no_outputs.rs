@@ -1,0 +1,6 @@
+use side_output::prelude::*;
+
+#[splitter]
+pub enum Orders {}
+
+fn main() {}

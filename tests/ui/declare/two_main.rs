@@ -1,0 +1,11 @@
+use side_output::prelude::*;
+
+#[splitter]
+pub enum Orders {
+    #[main]
+    Valid(u32),
+    #[main]
+    Invalid(String),
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use side_output::prelude::*;
+
+#[splitter]
+pub enum Orders {
+    #[main]
+    Valid(u32),
+}
+
+fn main() {}

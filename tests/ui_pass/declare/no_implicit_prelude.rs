@@ -1,0 +1,11 @@
+mod outputs {
+    #[::side_output::splitter]
+    pub enum Orders {
+        Valid(u32),
+        Invalid(u32),
+    }
+}
+
+fn main() {
+    drop(outputs::Orders::Valid(1).tag());
+}

@@ -1,0 +1,26 @@
+use futures::stream;
+use side_output::prelude::*;
+
+#[splitter]
+#[derive(Debug)]
+enum Orders {
+    #[main]
+    Valid(u32),
+    Invalid(String),
+}
+
+#[splitter]
+enum Refunds {
+    #[main]
+    Paid(u32),
+    Invalid(String),
+}
+
+fn split_order(order: u32) -> Orders {
+    if order > 9 { Orders::Invalid(order.to_string()) } else { Orders::Valid(order) }
+}
+
+fn main() {
+    let mut streams = stream::iter([1, 10]).split_with(split_order);
+    let _invalid = streams.get_side_output(Orders::INVALID_TAG);
+}

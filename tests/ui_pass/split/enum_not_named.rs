@@ -1,0 +1,18 @@
+use side_output::prelude::*;
+
+#[splitter]
+#[derive(Debug)]
+enum Orders {
+    #[main]
+    Valid(u32),
+    Invalid(String),
+}
+
+#[splitter(Orders)]
+fn split_order(order: u32) -> Orders {
+    Orders::Valid(order)
+}
+
+fn main() {
+    drop(split_order(1));
+}

@@ -1,0 +1,21 @@
+use side_output::prelude::*;
+
+#[splitter]
+#[derive(Debug)]
+enum Sensors {
+    #[main]
+    Reading(f64),
+    Broken(String),
+    #[tap]
+    Freezing(String),
+}
+
+#[splitter(Sensors)]
+fn split_reading(degrees: f64, cx: &mut Context<Sensors>) -> Sensors {
+    cx.output(Sensors::FREEZING_TAG, degrees.to_string());
+    Sensors::Reading(degrees)
+}
+
+fn main() {
+    drop(split_reading(1.0, &mut Context::new()));
+}

@@ -1,0 +1,469 @@
+//! Windows and late data.
+
+use futures::executor::block_on;
+use futures::{FutureExt as _, StreamExt as _, future, stream};
+use side_output::operator::{Operator, Progress, Windows};
+use side_output::output::{Single, Tally};
+use side_output::prelude::*;
+use side_output::{
+    Assigner, Collect, ContinuousEventTime, Count, Element, EventTime, EveryCount, Mark, Purging,
+};
+use std::time::Duration;
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn window(start: i64, end: i64) -> Window {
+    Window::new(at(start), at(end))
+}
+
+/// Records are their own timestamps; `w(t)` is a watermark.
+#[derive(Clone, Copy)]
+enum Step {
+    R(i64),
+    W(i64),
+}
+use Step::{R, W};
+
+fn script(steps: &[Step]) -> DataStream<i64> {
+    let elements: Vec<_> = steps
+        .iter()
+        .map(|step| match *step {
+            R(time) => Element::record(time, at(time)),
+            W(time) => Element::watermark(at(time)),
+        })
+        .collect();
+    DataStream::from_elements(stream::iter(elements))
+}
+
+/// What windows say of a script: (window, records, pane), and what was late.
+fn run<A: Assigner>(
+    assigner: A,
+    lateness: u64,
+    steps: &[Step],
+) -> (Vec<(Window, Vec<i64>, Pane)>, Vec<i64>)
+where
+    A::Trigger: side_output::Trigger<i64>,
+{
+    let WindowStreams { results, late } = script(steps)
+        .window_all(assigner)
+        .allowed_lateness(millis(lateness))
+        .side_output_late_data()
+        .apply(|(), _, records: &[i64]| records.to_vec());
+    let results = results.map(|result| (result.window, result.value, result.pane)).collect();
+    block_on(future::join(results, late.map(|late| late.value).collect()))
+}
+
+#[test]
+fn win_01_with_lateness_sessions_of_one_key_never_overlap() {
+    let gap = || Session::with_gap(millis(5));
+    let steps = [R(0), W(6), R(3), W(20)];
+    // A session that has fired and is gone cannot be joined. The record's own session, [3, 8), is
+    // not over at watermark 6, so it opens one, as the trace `session-late-beyond-lateness` has it:
+    // with no allowed lateness sessions of one key can overlap. Allowed lateness is what prevents it.
+    let (results, late) = run(gap(), 0, &steps);
+    assert_eq!(
+        results,
+        [(window(0, 5), vec![0], Pane::OnTime), (window(3, 8), vec![3], Pane::OnTime),]
+    );
+    assert!(late.is_empty());
+
+    let (results, late) = run(gap(), 10, &steps);
+    assert_eq!(
+        results,
+        [
+            (window(0, 5), vec![0], Pane::OnTime),
+            // It replaces [0, 5), which lies within its window.
+            (window(0, 8), vec![0, 3], Pane::Late(1)),
+        ]
+    );
+    assert!(late.is_empty());
+}
+
+#[test]
+fn win_02_a_late_record_never_changes_a_later_session() {
+    let steps = [R(0), W(20), R(30), R(1), W(100)];
+    let (results, late) = run(Session::with_gap(millis(5)), 0, &steps);
+    let windows: Vec<_> =
+        results.iter().map(|(window, records, _)| (*window, records.len())).collect();
+    assert_eq!(windows, [(window(0, 5), 1), (window(30, 35), 1)]);
+    assert_eq!(late, [1]);
+}
+
+#[test]
+fn win_03_a_record_between_two_sessions_makes_them_one() {
+    let steps = [R(0), R(15), W(5), R(8), W(100)];
+    let (results, late) = run(Session::with_gap(millis(10)), 0, &steps);
+    assert_eq!(results, [(window(0, 25), vec![0, 15, 8], Pane::OnTime)]);
+    assert!(late.is_empty());
+}
+
+#[test]
+fn win_03_results_do_not_depend_on_batching() {
+    let elements: Vec<_> = (0..1000i64)
+        .map(|n| (n * 7919) % 5000 + n)
+        .flat_map(|time| [Element::record(time, at(time)), Element::watermark(at(time - 900))])
+        .collect();
+    let outputs: Vec<Vec<_>> = [1, 7, 1000]
+        .into_iter()
+        .map(|batch| {
+            let chunks: Vec<Vec<_>> = elements.chunks(batch).map(<[_]>::to_vec).collect();
+            let pieces = stream::iter(chunks).flat_map(|chunk| {
+                // Not ready before each batch.
+                stream::once(async {
+                    futures_test::future::FutureTestExt::pending_once(future::ready(())).await
+                })
+                .flat_map(move |()| stream::iter(chunk.clone()))
+            });
+            let results = DataStream::from_elements(pieces)
+                .window_all(Session::with_gap(millis(10)))
+                .drop_late_data()
+                .aggregate(Count::new());
+            block_on(results.collect())
+        })
+        .collect();
+    assert!(outputs[0].len() > 10);
+    assert_eq!(outputs[0], outputs[1]);
+    assert_eq!(outputs[0], outputs[2]);
+}
+
+#[test]
+fn win_04_windows_before_1970_start_before_their_records() {
+    let second = Tumbling::of(millis(1000));
+    for (time, start) in [(-1500, -2000), (-1, -1000), (0, 0)] {
+        assert!(second.assign(at(time)).eq([window(start, start + 1000)]));
+    }
+    assert!(second.offset_millis(300).assign(at(-1)).eq([window(-700, 300)]));
+    assert!(second.offset_millis(-700).assign(at(-1)).eq([window(-700, 300)]));
+}
+
+#[test]
+fn win_05_the_ends_of_time_neither_wrap_nor_panic() {
+    let extremes = [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
+    for size in [1, 1000, i64::MAX.unsigned_abs()] {
+        for time in extremes {
+            let windows: Vec<_> = Tumbling::of(millis(size)).assign(at(time)).collect();
+            assert_eq!(windows.len(), 1);
+            assert!(windows[0].contains(at(time)), "{time} in {:?}", windows[0]);
+            assert!(Session::with_gap(millis(size)).assign(at(time)).all(|w| w.contains(at(time))));
+        }
+        let steps: Vec<_> = extremes.map(R).to_vec();
+        for lateness in [0, i64::MAX.unsigned_abs()] {
+            let (results, late) = run(Tumbling::of(millis(size)), lateness, &steps);
+            assert_eq!(results.iter().map(|(_, records, _)| records.len()).sum::<usize>(), 5);
+            // The lowest instant is no timestamp.
+            assert_eq!(late, [i64::MIN]);
+            let (results, _) = run(Session::with_gap(millis(size)), lateness, &steps);
+            assert_eq!(results.iter().map(|(_, records, _)| records.len()).sum::<usize>(), 5);
+            let slide = millis(size.div_ceil(3));
+            let (results, _) = run(Sliding::of(millis(size)).every(slide), lateness, &steps);
+            assert!(results.len() >= 3);
+        }
+    }
+}
+
+#[test]
+fn win_06_every_result_says_which_it_is() {
+    let steps = [R(1), R(2), W(9), R(3), W(29), R(4)];
+    let (results, late) = run(Tumbling::of(millis(10)), 20, &steps);
+    assert_eq!(
+        results,
+        [(window(0, 10), vec![1, 2], Pane::OnTime), (window(0, 10), vec![1, 2, 3], Pane::Late(1)),]
+    );
+    assert_eq!(late, [4]);
+
+    // What is new since the last result.
+    let deltas = script(&steps)
+        .window_all(Tumbling::of(millis(10)))
+        .allowed_lateness(millis(20))
+        .trigger(Purging(EventTime))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let deltas: Vec<_> = block_on(deltas.map(|delta| (delta.value, delta.pane)).collect());
+    assert_eq!(deltas, [(2, Pane::OnTime), (1, Pane::Late(1))]);
+}
+
+#[test]
+fn win_07_the_origin_may_be_far_away() {
+    let year_one = -62_135_596_800_000;
+    let steps = [R(1_704_067_200_000), R(1_704_067_200_001), R(1_704_067_200_002)];
+    let expected = run(Tumbling::of(millis(1)), 0, &steps);
+    assert_eq!(expected.0.len(), 3);
+    for origin in [year_one, 0, 1_704_067_200_000] {
+        assert_eq!(run(Tumbling::of(millis(1)).offset_millis(origin), 0, &steps), expected);
+    }
+}
+
+#[test]
+fn win_09_hours_are_stretches_of_absolute_time() {
+    // The day on which the clocks of Chicago go back: 2022-11-06, 05:00 UTC to 06:00 UTC next day.
+    let start = 1_667_710_800;
+    let minutes = (0..25 * 60).map(move |minute| start + minute * 60);
+    let hours = DataStream::from_stream(stream::iter(minutes))
+        .assign_timestamps(|s| Timestamp::from_secs(*s), Watermarks::monotonous())
+        .window_all(Tumbling::of(Duration::from_secs(3600)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let hours: Vec<_> = block_on(hours.collect());
+    assert_eq!(hours.len(), 25);
+    assert!(hours.iter().all(|hour| hour.value == 60));
+    assert!(hours.windows(2).all(|pair| pair[0].window.end() == pair[1].window.start()));
+}
+
+/// Counts what an operator emits.
+#[derive(Default)]
+struct Counting {
+    routes: usize,
+    marks: Vec<Mark>,
+    tally: Tally,
+}
+
+impl<S> Collect<S> for Counting {
+    fn emit(&mut self, _route: S, _at: Timestamp) {
+        self.routes += 1;
+    }
+    fn mark(&mut self, mark: Mark) {
+        self.marks.push(mark);
+    }
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+}
+
+#[test]
+fn win_11_firing_yields_and_goes_on() {
+    let mut operator = Windows::new(Tumbling::of(millis(1000)))
+        .drop_late_data()
+        .aggregate(|key: &u32| *key, Count::new());
+    let mut out = Counting::default();
+    for key in 0..100_000 {
+        assert_eq!(operator.on_record(key, at(5), &mut out).unwrap(), 0);
+    }
+    let mut turns = 0;
+    loop {
+        turns += 1;
+        let before = out.routes;
+        let progress = operator.on_mark(Mark::Watermark(Timestamp::MAX), 512, &mut out).unwrap();
+        assert!(out.routes - before <= 512);
+        if progress == Progress::Done {
+            break;
+        }
+        assert!(out.marks.is_empty(), "the watermark overtook its results");
+    }
+    assert_eq!(out.routes, 100_000);
+    assert!(turns >= 195);
+    assert_eq!(out.marks.len(), 1);
+    assert_eq!(operator.windows_kept(), 0);
+}
+
+#[test]
+fn win_11_other_tasks_run_while_windows_fire() {
+    let records: Vec<_> = (0..100_000i64).map(|key| Element::record(key, at(5))).collect();
+    let results = DataStream::from_elements(stream::iter(records))
+        .key_by(|key| *key)
+        .window(Tumbling::of(millis(1000)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let mut polls = 0;
+    let other = future::poll_fn(|cx| {
+        polls += 1;
+        cx.waker().wake_by_ref();
+        std::task::Poll::<()>::Pending
+    });
+    let mut seen = 0;
+    block_on(future::select(Box::pin(results.for_each(|_| seen += 1)), other));
+    assert_eq!(seen, 100_000);
+    assert!(polls > 3, "{polls}");
+}
+
+#[test]
+fn win_12_results_carry_their_bounds_and_key() {
+    let results = script(&[R(0), R(700_000)])
+        .key_by(|_| "k")
+        .window(Tumbling::of(millis(1_200_000)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let results: Vec<_> = block_on(results.collect());
+    assert_eq!(
+        results,
+        [WindowResult { key: "k", window: window(0, 1_200_000), value: 2, pane: Pane::OnTime }]
+    );
+}
+
+#[test]
+fn keys_fire_in_the_order_in_which_they_came() {
+    let names = ["zoe", "ann", "bob", "ann", "eve"];
+    let records: Vec<_> = names.map(|name| Element::record(name, at(5))).to_vec();
+    let results = DataStream::from_elements(stream::iter(records))
+        .key_by(|name| *name)
+        .window(Tumbling::of(millis(10)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let keys: Vec<_> = block_on(results.map(|result| result.key).collect());
+    assert_eq!(keys, ["zoe", "ann", "bob", "eve"]);
+}
+
+#[test]
+fn early_results_are_counted() {
+    let results = script(&[R(1), W(2), R(3), W(4), W(9)])
+        .window_all(Tumbling::of(millis(10)))
+        .trigger(ContinuousEventTime::every(millis(2)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let panes: Vec<_> = block_on(results.map(|result| (result.value, result.pane)).collect());
+    assert_eq!(panes[0], (1, Pane::Early(1)));
+    assert_eq!(panes[1], (2, Pane::Early(2)));
+    assert_eq!(panes.last(), Some(&(2, Pane::OnTime)));
+}
+
+#[test]
+fn the_last_records_are_kept() {
+    let results = script(&[R(1), R(2), R(3), W(9)])
+        .window_all(Tumbling::of(millis(10)))
+        .keep_last(2)
+        .drop_late_data()
+        .apply(|(), _, records| records.to_vec());
+    assert_eq!(block_on(results.map(|result| result.value).collect::<Vec<_>>()), [[2, 3]]);
+}
+
+/// Counts the firings of each key, three at most.
+struct Firings;
+
+impl WindowProcess for Firings {
+    type Key = ();
+    type In = i64;
+    type State = u32;
+    type KeyState = u32;
+    type Out = Single<(u32, u32, usize, Timestamp)>;
+
+    fn process(
+        &mut self,
+        (): &(),
+        records: &[i64],
+        cx: &mut WindowContext<'_, Self>,
+    ) -> impl Routes<Self::Out> {
+        *cx.state() += 1;
+        *cx.key_state().get_or_insert_default() += 1;
+        let all = cx.key_state().unwrap_or(0);
+        if all == 3 {
+            *cx.key_state() = None;
+        }
+        Single((*cx.state(), all, records.len(), cx.watermark()))
+    }
+}
+
+#[test]
+fn functions_have_state_of_the_window_and_of_the_key() {
+    let steps = [R(1), W(9), R(2), R(11), W(19), R(21), W(29)];
+    let fired = script(&steps)
+        .window_all(Tumbling::of(millis(10)))
+        .allowed_lateness(millis(5))
+        .drop_late_data()
+        .process(Firings);
+    assert_eq!(
+        block_on(fired.collect::<Vec<_>>()),
+        [(1, 1, 1, at(9)), (2, 2, 2, at(9)), (1, 3, 1, at(19)), (1, 1, 1, at(29)),]
+    );
+}
+
+#[test]
+fn dropped_late_records_are_counted() {
+    let results = script(&[W(100), R(1), R(2), R(101)])
+        .window_all(Tumbling::of(millis(10)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let ledger = results.ledger_handle();
+    assert_eq!(block_on(results.count()), 1);
+    let ledger = ledger.read();
+    assert_eq!((ledger.received, ledger.late, ledger.unrouted, ledger.fired), (3, 2, 3, 1));
+    assert!(ledger.is_balanced());
+}
+
+#[test]
+fn a_record_without_a_timestamp_is_late_and_says_so() {
+    let WindowStreams { results, late } = DataStream::from_stream(stream::iter([1]))
+        .window_all(Tumbling::of(millis(10)))
+        .side_output_late_data()
+        .aggregate(Count::new());
+    results.discard();
+    let late: Vec<Late<i32>> = block_on(late.collect());
+    assert_eq!(late[0].to_string(), "without a timestamp; `assign_timestamps` gives it one");
+}
+
+#[test]
+fn boxed_window_streams_name_only_what_they_carry() {
+    let streams: WindowStreams<(), u64, i64> = script(&[R(1)])
+        .window_all(Tumbling::of(millis(10)))
+        .side_output_late_data()
+        .aggregate(Count::new())
+        .boxed();
+    streams.late.discard();
+    assert_eq!(block_on(streams.results.count()), 1);
+}
+
+#[test]
+fn state_of_a_million_keys_is_freed_at_cleanup_time() {
+    const KEYS: u32 = 1_000_000;
+    let mut out = Counting::default();
+    let mut finish = |operator: &mut dyn FnMut(Mark, &mut Counting) -> Progress, mark| {
+        while operator(Mark::Watermark(at(mark)), &mut out) == Progress::More {}
+    };
+
+    let mut tumbling = Windows::new(Tumbling::of(millis(1000)))
+        .allowed_lateness(millis(500))
+        .drop_late_data()
+        .aggregate(|key: &u32| *key, Count::new());
+    let mut nowhere = Counting::default();
+    for key in 0..KEYS {
+        tumbling.on_record(key, at(7), &mut nowhere).unwrap();
+    }
+    let mut drive = |mark, out: &mut Counting| tumbling.on_mark(mark, 4096, out).unwrap();
+    finish(&mut drive, 999);
+    finish(&mut drive, 1498);
+    assert_eq!(tumbling.windows_kept(), KEYS as usize);
+    let mut drive = |mark, out: &mut Counting| tumbling.on_mark(mark, 4096, out).unwrap();
+    finish(&mut drive, 1499);
+    assert_eq!(tumbling.windows_kept(), 0);
+
+    let mut sessions = Windows::new(Session::with_gap(millis(1000)))
+        .drop_late_data()
+        .aggregate(|key: &u32| *key, Count::new());
+    for key in 0..KEYS / 10 {
+        sessions.on_record(key, at(7), &mut nowhere).unwrap();
+    }
+    assert_eq!(sessions.windows_kept(), KEYS as usize / 10);
+    let mut drive = |mark, out: &mut Counting| sessions.on_mark(mark, 4096, out).unwrap();
+    finish(&mut drive, 1005);
+    finish(&mut drive, 1006);
+    assert_eq!(sessions.windows_kept(), 0);
+    assert_eq!(out.routes, KEYS as usize + KEYS as usize / 10);
+}
+
+#[test]
+fn a_count_trigger_merges_with_its_sessions() {
+    let results = script(&[R(0), R(15), R(8)])
+        .window_all(Session::with_gap(millis(10)))
+        .trigger(EveryCount::new(3))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let results: Vec<_> = block_on(results.map(|result| (result.window, result.value)).collect());
+    assert_eq!(results, [(window(0, 25), 3)]);
+}
+
+#[test]
+fn nothing_is_ready_before_a_watermark() {
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let mut results = DataStream::from_elements(receiver)
+        .window_all(Tumbling::of(millis(10)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    sender.unbounded_send(Element::record(1, at(1))).unwrap();
+    assert!(results.next().now_or_never().is_none());
+    sender.unbounded_send(Element::watermark(at(9))).unwrap();
+    assert!(results.next().now_or_never().is_some());
+}

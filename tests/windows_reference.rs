@@ -1,0 +1,310 @@
+//! Every window operator against a small reference over the whole input.
+
+use proptest::prelude::*;
+use side_output::operator::{Operator, Progress, Windowed, Windows};
+use side_output::output::Tally;
+use side_output::{
+    Assigner, Collect, EventTime, Late, Mark, Session, Sliding, Timestamp, Trigger, TriggerContext,
+    Tumbling, Verdict, Window, WindowResult,
+};
+use std::time::Duration;
+
+type Key = u8;
+/// Key, number of the record, time.
+type Record = (Key, usize, i64);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Event {
+    /// The numbers of the records, sorted.
+    Fired(Key, Window, Vec<usize>, bool),
+    Late(usize, Vec<Window>),
+    Watermark(i64),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Record(Key, i64),
+    Watermark(i64),
+}
+
+/// Collects events in the order in which they came out.
+#[derive(Default)]
+struct Events {
+    events: Vec<Event>,
+    tally: Tally,
+}
+
+impl Collect<Windowed<Key, Vec<usize>, Record>> for Events {
+    fn emit(&mut self, route: Windowed<Key, Vec<usize>, Record>, at: Timestamp) {
+        self.events.push(match route {
+            Windowed::Result(WindowResult { key, window, mut value, pane }) => {
+                assert_eq!(at, window.max_timestamp());
+                value.sort_unstable();
+                Event::Fired(key, window, value, pane.is_update())
+            }
+            Windowed::Late(Late { value, windows, timestamp, .. }) => {
+                assert_eq!(at, timestamp);
+                Event::Late(value.1, windows.to_vec())
+            }
+        });
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        if let Mark::Watermark(watermark) = mark {
+            self.events.push(Event::Watermark(watermark.as_millis()));
+        }
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+}
+
+/// Runs the operator; checks that nothing is kept in the end and that all is accounted for.
+fn run<A, Tr>(windows: Windows<A, Tr>, lateness: u64, room: usize, steps: &[Step]) -> Vec<Event>
+where
+    A: Assigner,
+    Tr: Trigger<Record>,
+{
+    let mut operator =
+        windows.allowed_lateness(Duration::from_millis(lateness)).side_output_late_data().apply(
+            |record: &Record| record.0,
+            |_, _, records: &[Record]| records.iter().map(|record| record.1).collect::<Vec<_>>(),
+        );
+    let mut out = Events::default();
+    let (mut received, mut routes) = (0, 0);
+    for (number, step) in steps.iter().enumerate() {
+        match *step {
+            Step::Record(key, time) => {
+                received += 1;
+                let at = Timestamp::from_millis(time);
+                routes += operator.on_record((key, number, time), at, &mut out).unwrap() as u64;
+            }
+            Step::Watermark(watermark) => {
+                let mark = Mark::Watermark(Timestamp::from_millis(watermark));
+                while operator.on_mark(mark, room, &mut out).unwrap() == Progress::More {}
+            }
+        }
+    }
+    let end = Mark::Watermark(Timestamp::MAX);
+    while operator.on_mark(end, room, &mut out).unwrap() == Progress::More {}
+    assert_eq!(operator.windows_kept(), 0);
+    let Tally { unrouted, extra, fired, .. } = out.tally;
+    assert_eq!(received + extra, routes + unrouted);
+    let marks = out.events.iter().filter(|event| matches!(event, Event::Watermark(_))).count();
+    assert_eq!(routes + fired, (out.events.len() - marks) as u64);
+    out.events
+}
+
+/// A window of one key in the reference.
+struct Kept {
+    key: Key,
+    window: Window,
+    records: Vec<usize>,
+    age: usize,
+    /// The time at which it fires next.
+    due: bool,
+    complete: bool,
+}
+
+/// The same by brute force: all windows in one list, looked through for every step.
+fn reference(
+    assign: impl Fn(i64) -> Vec<Window>,
+    merges: bool,
+    by_window: bool,
+    lateness: u64,
+    steps: &[Step],
+) -> Vec<Event> {
+    let lateness = i64::try_from(lateness).unwrap();
+    let cleanup = |window: Window| window.max_timestamp().saturating_add_millis(lateness);
+    let mut events = Vec::new();
+    let mut kept: Vec<Kept> = Vec::new();
+    let mut watermark = Timestamp::MIN;
+    let end = [Step::Watermark(i64::MAX)];
+    for (number, step) in steps.iter().chain(&end).enumerate() {
+        match *step {
+            Step::Record(key, time) => {
+                let mut taken = false;
+                for window in assign(time) {
+                    let touches = |kept: &Kept| {
+                        kept.key == key
+                            && if merges {
+                                kept.window.touches(&window)
+                            } else {
+                                kept.window == window
+                            }
+                    };
+                    let (mut touched, rest): (Vec<_>, Vec<_>) = kept.drain(..).partition(touches);
+                    kept = rest;
+                    if touched.is_empty() {
+                        if cleanup(window) <= watermark {
+                            continue;
+                        }
+                        let (age, due) = (number * 100, true);
+                        let age =
+                            age + 99 - kept.iter().filter(|kept| kept.age / 100 == number).count();
+                        let records = Vec::new();
+                        touched.push(Kept { key, window, records, age, due, complete: false });
+                    }
+                    taken = true;
+                    let mut merged = touched.remove(0);
+                    let before = merged.window;
+                    merged.window = merged.window.cover(&window);
+                    for other in touched {
+                        merged.window = merged.window.cover(&other.window);
+                        merged.records.extend(other.records);
+                        merged.age = merged.age.min(other.age);
+                        merged.complete |= other.complete;
+                    }
+                    merged.records.push(number);
+                    merged.records.sort_unstable();
+                    let last = merged.window.max_timestamp();
+                    if last <= watermark {
+                        merged.due = false;
+                        merged.complete = true;
+                        let records = merged.records.clone();
+                        events.push(Event::Fired(key, merged.window, records, true));
+                    } else if merged.window != before {
+                        merged.due = true;
+                    }
+                    kept.push(merged);
+                }
+                let late = time.saturating_add(lateness) <= watermark.as_millis();
+                if !taken && (late || time == i64::MIN) {
+                    let windows = if time == i64::MIN { Vec::new() } else { assign(time) };
+                    events.push(Event::Late(number, windows));
+                }
+            }
+            Step::Watermark(to) => {
+                let to = Timestamp::from_millis(to);
+                if to <= watermark {
+                    continue;
+                }
+                watermark = to;
+                let order = |kept: &Kept| {
+                    let window = if by_window { kept.window.start() } else { Timestamp::MIN };
+                    (kept.window.max_timestamp(), window, kept.age)
+                };
+                kept.sort_by_key(order);
+                for kept in &mut kept {
+                    if kept.due && kept.window.max_timestamp() <= watermark {
+                        kept.due = false;
+                        let records = kept.records.clone();
+                        let update = std::mem::replace(&mut kept.complete, true);
+                        events.push(Event::Fired(kept.key, kept.window, records, update));
+                    }
+                }
+                kept.retain(|kept| cleanup(kept.window) > watermark);
+                events.push(Event::Watermark(watermark.as_millis()));
+            }
+        }
+    }
+    events
+}
+
+fn clamp(time: i128) -> Timestamp {
+    let time = time.clamp(i64::MIN.into(), i64::MAX.into());
+    Timestamp::from_millis(i64::try_from(time).unwrap())
+}
+
+/// The windows that contain `time`, newest first, by plain arithmetic.
+fn aligned(size: u64, slide: u64, offset: i64) -> impl Fn(i64) -> Vec<Window> {
+    move |time| {
+        if time == i64::MIN {
+            return Vec::new();
+        }
+        let (size, slide, offset) = (i128::from(size), i128::from(slide), i128::from(offset));
+        let time = i128::from(time);
+        let mut start = time - (time - offset).rem_euclid(slide);
+        let mut windows = Vec::new();
+        while start + size > time {
+            windows.push(Window::through(clamp(start), clamp(start + size - 1)));
+            start -= slide;
+        }
+        windows
+    }
+}
+
+fn sessions(gap: u64) -> impl Fn(i64) -> Vec<Window> {
+    move |time| {
+        if time == i64::MIN {
+            return Vec::new();
+        }
+        let last = clamp(i128::from(time) + i128::from(gap) - 1);
+        vec![Window::through(Timestamp::from_millis(time), last)]
+    }
+}
+
+/// What [`EventTime`] does, told one window at a time.
+struct OneByOne;
+
+impl Trigger<Record> for OneByOne {
+    type State = ();
+
+    fn on_record(
+        &mut self,
+        record: &Record,
+        at: Timestamp,
+        state: &mut (),
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        EventTime.on_record(record, at, state, cx)
+    }
+
+    fn on_timer(&mut self, at: Timestamp, state: &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
+        Trigger::<Record>::on_timer(&mut EventTime, at, state, cx)
+    }
+}
+
+fn near(time: i64) -> impl Strategy<Value = i64> {
+    (-40..40i64).prop_map(move |by| time.saturating_add(by))
+}
+
+/// Times around one place: the epoch, one of the ends of time, or anywhere.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop_oneof![4 => Just(0i64), 1 => Just(i64::MIN), 1 => Just(i64::MAX), 1 => any::<i64>()]
+        .prop_flat_map(|place| {
+            let step = prop_oneof![
+                3 => (0..3u8, near(place)).prop_map(|(key, time)| Step::Record(key, time)),
+                1 => near(place).prop_map(Step::Watermark),
+            ];
+            prop::collection::vec(step, 0..60)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn tumbling(
+        steps in steps(), size in 1..30u64, offset in -50..50i64, lateness in 0..40u64,
+        room in 1..4usize,
+    ) {
+        let tumbling = Tumbling::of(Duration::from_millis(size)).offset_millis(offset);
+        let expected = reference(aligned(size, size, offset), false, true, lateness, &steps);
+        prop_assert_eq!(&run(Windows::new(tumbling), lateness, room, &steps), &expected);
+        // The general way gives the same.
+        let general = Windows::new(tumbling).trigger(OneByOne);
+        prop_assert_eq!(&run(general, lateness, room, &steps), &expected);
+    }
+
+    #[test]
+    fn sliding(
+        steps in steps(), size in 1..30u64, slide in 1..30u64, offset in -50..50i64,
+        lateness in 0..40u64, room in 1..4usize,
+    ) {
+        let millis = Duration::from_millis;
+        let sliding = Sliding::of(millis(size)).every(millis(slide)).offset_millis(offset);
+        let expected = reference(aligned(size, slide, offset), false, true, lateness, &steps);
+        prop_assert_eq!(&run(Windows::new(sliding), lateness, room, &steps), &expected);
+    }
+
+    #[test]
+    fn session(
+        steps in steps(), gap in 1..30u64, lateness in 0..40u64, room in 1..4usize,
+    ) {
+        let windows = Windows::new(Session::with_gap(Duration::from_millis(gap)));
+        let expected = reference(sessions(gap), true, false, lateness, &steps);
+        prop_assert_eq!(&run(windows, lateness, room, &steps), &expected);
+    }
+}
