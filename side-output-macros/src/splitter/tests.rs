@@ -58,7 +58,11 @@ fn orders() -> TokenStream {
 
 #[test]
 fn the_enum_stays_what_it_was() {
-    check(quote!(), orders(), "enum Orders ", expect![[r##"
+    check(
+        quote!(),
+        orders(),
+        "enum Orders ",
+        expect![[r##"
         #[must_use = "a value of `Orders` routes the record only when it is returned; write `return` before it"]
         /// Where an order goes.
         #[derive(Debug)]
@@ -70,12 +74,17 @@ fn the_enum_stays_what_it_was() {
             #[cfg(feature = "late")]
             Late(Order, Duration),
         }
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
 fn streams_are_a_struct() {
-    check(quote!(), orders(), "struct OrdersStreams", expect![[r#"
+    check(
+        quote!(),
+        orders(),
+        "struct OrdersStreams",
+        expect![[r#"
         /**The streams of [`Orders`], one for each output.
 
         Whichever is read drives the splitter for all of them.*/
@@ -105,12 +114,17 @@ fn streams_are_a_struct() {
                 <__H as so::Outlet<Orders>>::Source<2>,
             >,
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn payloads_of_struct_variants_are_structs() {
-    check(quote!(), orders(), "struct OrdersInvalid", expect![[r#"
+    check(
+        quote!(),
+        orders(),
+        "struct OrdersInvalid",
+        expect![[r#"
         ///Payload of the output `Invalid` of [`Orders`].
         ///
         /// Kept as received.
@@ -124,12 +138,17 @@ fn payloads_of_struct_variants_are_structs() {
             ///Field `raw` of `Invalid`.
             pub raw: RawOrder,
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn tags_are_constants() {
-    check(quote!(), orders(), "INVALID_TAG", expect![[r##"
+    check(
+        quote!(),
+        orders(),
+        "INVALID_TAG",
+        expect![[r##"
         #[allow(
             dead_code,
             deprecated,
@@ -155,7 +174,8 @@ fn tags_are_constants() {
                 }
             }
         }
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -261,7 +281,11 @@ fn tags_are_an_enum() {
 
 #[test]
 fn an_output_is_an_impl() {
-    check(quote!(crate = so), orders(), "OutputAt<1> for Orders", expect![[r#"
+    check(
+        quote!(crate = so),
+        orders(),
+        "OutputAt<1> for Orders",
+        expect![[r#"
         impl so::__private::OutputAt<1> for Orders {
             type Payload = OrdersInvalid;
             const SPEC: so::__private::OutputSpec = so::__private::OutputSpec::new(1, "invalid")
@@ -292,12 +316,17 @@ fn an_output_is_an_impl() {
                 &mut streams.invalid
             }
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn routes_go_into_lanes() {
-    check(quote!(), orders(), "Lanes<Orders> for __OrdersLanes", expect![[r#"
+    check(
+        quote!(),
+        orders(),
+        "Lanes<Orders> for __OrdersLanes",
+        expect![[r#"
         impl so::Lanes<Orders> for __OrdersLanes {
             #[inline]
             fn push(&mut self, route: Orders, at: so::Timestamp) {
@@ -342,7 +371,8 @@ fn routes_go_into_lanes() {
                 );
             }
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -353,7 +383,11 @@ fn a_wiring_has_a_method_for_each_output() {
             Invalid(RawOrder),
         }
     );
-    check(quote!(), orders, "OrdersWiring<__D, (__0, __1)>", expect![[r##"
+    check(
+        quote!(),
+        orders,
+        "OrdersWiring<__D, (__0, __1)>",
+        expect![[r##"
         #[allow(non_snake_case, reason = "places are bound to the names of their types")]
         impl<__D, __0, __1> OrdersWiring<__D, (__0, __1)> {
             ///Gives the output `Valid` its destination.
@@ -437,26 +471,37 @@ fn a_wiring_has_a_method_for_each_output() {
                 self.wiring.run(self.lines)
             }
         }
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
 fn what_is_not_wired_has_a_name() {
-    check(quote!(), orders(), "trait LateIsWired", expect![[r##"
+    check(
+        quote!(),
+        orders(),
+        "trait LateIsWired",
+        expect![[r##"
         #[diagnostic::on_unimplemented(
             message = "output `Late` of the splitter `Orders` has no destination",
             label = "`Late` must be wired before `run`",
             note = "wire it with `.late(…)`, or drop it on purpose with `.late(discard())`"
         )]
         pub trait LateIsWired {}
-    "##]]);
-    check(quote!(), orders(), "type __State2", expect![[r##"
+    "##]],
+    );
+    check(
+        quote!(),
+        orders(),
+        "type __State2",
+        expect![[r##"
         #[cfg(feature = "late")]
         pub type __State2 = so::Unwired;
 
         #[cfg(not(feature = "late"))]
         pub type __State2 = so::Absent;
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -470,7 +515,11 @@ fn mistakes_leave_the_enum_and_its_companions() {
             Invalid(RawOrder),
         }
     };
-    check(quote!(), orders.clone(), "compile_error", expect![[r#"
+    check(
+        quote!(),
+        orders.clone(),
+        "compile_error",
+        expect![[r#"
         ::core::compile_error! {
             "the capacity of an output must be at least 1"
         }
@@ -478,14 +527,20 @@ fn mistakes_leave_the_enum_and_its_companions() {
         ::core::compile_error! {
             "only one output can be the main one; `Valid` already is, so remove this `#[main]`"
         }
-    "#]]);
-    check(quote!(), orders, "enum Orders ", expect![[r##"
+    "#]],
+    );
+    check(
+        quote!(),
+        orders,
+        "enum Orders ",
+        expect![[r##"
         #[must_use = "a value of `Orders` routes the record only when it is returned; write `return` before it"]
         enum Orders {
             Valid(Order),
             Invalid(RawOrder),
         }
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -496,7 +551,11 @@ fn outputs_that_differ_only_in_case_get_other_names() {
             Foo_Bar(u8),
         }
     );
-    check(quote!(), orders, "struct RStreams", expect![[r#"
+    check(
+        quote!(),
+        orders,
+        "struct RStreams",
+        expect![[r#"
         /**The streams of [`R`], one for each output.
 
         Whichever is read drives the splitter for all of them.*/
@@ -520,5 +579,6 @@ fn outputs_that_differ_only_in_case_get_other_names() {
                 <__H as so::Outlet<R>>::Source<1>,
             >,
         }
-    "#]]);
+    "#]],
+    );
 }

@@ -37,7 +37,7 @@ use std::task::{Context, Poll};
 /// // Everything but what the dead sink holds is already there.
 /// let timeout = futures::future::ready(());
 /// block_on(futures::future::select(run, timeout));
-/// assert_eq!(spilled, [2, 3, 4]);
+/// assert_eq!(spilled, [3, 4]);
 /// ```
 pub const fn overflow_into<A, B>(primary: A, spill: B) -> OverflowInto<A, B> {
     OverflowInto { primary, spill }
