@@ -414,9 +414,9 @@ fn a_damaged_plane_is_a_line_of_its_own_file() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Dates and instants are the same thing, and days follow each other.
+    /// From the year 1 to the year 9999.
     #[test]
-    fn dates_are_read_as_they_are_written(hour in -17_531_640..70_000_000_i64) {
+    fn dates_are_read_as_they_are_written(hour in -17_259_888..70_389_528_i64) {
         let at = Timestamp::from_secs(hour * 3600);
         prop_assert_eq!(time::parse_hour(&time::format(at)), Some(at));
     }
