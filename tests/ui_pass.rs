@@ -35,6 +35,14 @@ mod declare {
     mod unknown_splitter_option;
 }
 
+#[path = "ui_pass/keyed"]
+mod keyed {
+    mod key_of_another_type;
+    mod record_side_changes_configuration;
+    mod timer_without_key;
+    mod unkeyed_stream_with_keyed_function;
+}
+
 #[path = "ui_pass/read"]
 mod read {
     mod foreign_tag;
