@@ -16,6 +16,8 @@ pub use side_output_core::output::{
     Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag,
     UnknownTag, WithTimestamp,
 };
+#[doc(hidden)]
+pub use side_output_core::stream;
 pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into,
 };
@@ -29,5 +31,5 @@ pub use side_output_core::window::{
     LateWindows, Never, Pane, Purging, RouteLate, Session, Sliding, Trigger, TriggerContext,
     Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult,
 };
-pub use side_output_core::{operator, output, state, stream};
+pub use side_output_core::{operator, output, state};
 pub use side_output_macros::splitter;

@@ -35,6 +35,14 @@ mod declare {
     mod unknown_splitter_option;
 }
 
+#[path = "ui_pass/keyed"]
+mod keyed {
+    mod key_of_another_type;
+    mod record_side_changes_configuration;
+    mod timer_without_key;
+    mod unkeyed_stream_with_keyed_function;
+}
+
 #[path = "ui_pass/read"]
 mod read {
     mod foreign_tag;
@@ -67,6 +75,13 @@ mod split {
     mod wrong_payload;
     mod wrong_return_type;
     mod wrong_tap_payload;
+}
+
+#[path = "ui_pass/window"]
+mod window {
+    mod late_not_routed;
+    mod late_undecided;
+    mod late_undecided_process;
 }
 
 #[path = "ui_pass/wire"]

@@ -36,8 +36,8 @@ pub use self::timestamps::{
     AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams, StampedWiring,
 };
 pub use self::window::{
-    Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDropped, LatePolicy,
-    LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
+    Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDecided, LateDropped,
+    LatePolicy, LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
     WindowOperator, WindowStreams, WindowWiring, Windowed, WindowedLanes, Windows,
 };
 

@@ -119,6 +119,7 @@ macro_rules! splitter {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($param),*> $crate::output::Splitter for $name<$($param),*> {
             type Lanes = $lanes<$($param),*>;
             type Streams<H: $crate::stream::Outlet<Self>> = $streams<$($param,)* H>;

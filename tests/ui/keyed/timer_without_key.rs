@@ -3,22 +3,19 @@ use side_output::prelude::*;
 
 #[splitter]
 enum Orders {
-    #[main]
-    Order(u32),
+    Valid(u32),
 }
 
-struct Remind;
+struct Check;
 
-impl Process for Remind {
+impl Process for Check {
     type In = u32;
     type Out = Orders;
 
     fn on_record(&mut self, order: u32, cx: &mut Context<Orders>) -> impl Routes<Orders> {
-        cx.set_timer(Timestamp::from_secs(60));
-        Orders::Order(order)
+        cx.set_timer(Timestamp::MAX);
+        Orders::Valid(order)
     }
 }
 
-fn main() {
-    let _ = Remind;
-}
+fn main() {}

@@ -18,7 +18,7 @@ impl WindowProcess for Add {
     type KeyState = ();
     type Out = Sums;
 
-    fn process(&mut self, (): &(), records: &[u32], _: &mut WindowContext<'_, Self>) -> Sums {
+    fn process(&mut self, (): &(), records: &[u32], _: &mut WindowContext<'_, Self>) -> impl Routes<Sums> {
         Sums::Sum(records.iter().sum())
     }
 }

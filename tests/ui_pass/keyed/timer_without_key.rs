@@ -3,29 +3,24 @@ use side_output::{KeyedContext, KeyedProcess};
 
 #[splitter]
 enum Orders {
-    #[main]
-    Order(u32),
+    Valid(u32),
 }
 
-struct Remind;
+struct Check;
 
-impl KeyedProcess for Remind {
+impl KeyedProcess for Check {
     type Key = u32;
     type In = u32;
-    type State = ();
+    type State = u32;
     type Out = Orders;
 
     fn on_record(
         &mut self,
         order: u32,
-        _state: &mut (),
+        _count: &mut u32,
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Orders> {
-        cx.set_timer(Timestamp::from_secs(60));
-        Orders::Order(order)
+        cx.set_timer(Timestamp::MAX);
+        Orders::Valid(order)
     }
-}
-
-fn main() {
-    let _ = Remind;
 }

@@ -1,6 +1,6 @@
 use futures::stream;
-use side_output::prelude::*;
 use side_output::Count;
+use side_output::prelude::*;
 use std::time::Duration;
 
 fn main() {

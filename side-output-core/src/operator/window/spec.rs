@@ -46,13 +46,25 @@ pub struct KeepAll;
 #[derive(Clone, Copy, Debug)]
 pub struct KeepLast(usize);
 
-/// A decision about late records, and so what the outputs are.
+/// It was said where late records go.
+///
+/// This is the bound that a program meets, and not [`LatePolicy`]: that one has an implementation
+/// for windows without a decision too, or their methods would not be found, which the compiler
+/// reports without the text below.
 #[diagnostic::on_unimplemented(
     message = "these windows do not say where late records go",
     label = "call `.side_output_late_data()` or `.drop_late_data()` first",
     note = "a record is late when it comes after its windows were complete and the allowed lateness \
             is over; without a decision it would vanish without a word"
 )]
+pub trait LateDecided: LatePolicy {}
+
+#[diagnostic::do_not_recommend]
+impl LateDecided for LateToOutput {}
+#[diagnostic::do_not_recommend]
+impl LateDecided for LateDropped {}
+
+/// What becomes of late records, and so what the outputs are.
 pub trait LatePolicy {
     /// The splitter.
     type Out<K, V, T>: Splitter;
@@ -78,6 +90,18 @@ impl LatePolicy for LateToOutput {
     }
 }
 
+impl LatePolicy for LateUndecided {
+    type Out<K, V, T> = Single<WindowResult<K, V>>;
+
+    fn result<K, V, T>(result: WindowResult<K, V>) -> Single<WindowResult<K, V>> {
+        LateDropped::result::<K, V, T>(result)
+    }
+
+    fn late<K, V, T>(late: Late<T>) -> Option<Single<WindowResult<K, V>>> {
+        <LateDropped as LatePolicy>::late(late)
+    }
+}
+
 impl LatePolicy for LateDropped {
     type Out<K, V, T> = Single<WindowResult<K, V>>;
 
@@ -92,11 +116,7 @@ impl LatePolicy for LateDropped {
     }
 }
 
-/// A decision about late records of a [`WindowProcess`].
-#[diagnostic::on_unimplemented(
-    message = "these windows do not say where late records of `{P}` go",
-    label = "call `.side_output_late_data()`, with `impl RouteLate for {P}`, or `.drop_late_data()`"
-)]
+/// What becomes of late records of a [`WindowProcess`].
 pub trait ProcessLate<P: WindowProcess> {
     /// Routes a late record, or counts it.
     fn late<C: Collect<P::Out>>(
@@ -117,6 +137,18 @@ impl<P: RouteLate> ProcessLate<P> for LateToOutput {
     }
 }
 
+#[diagnostic::do_not_recommend]
+impl<P: WindowProcess> ProcessLate<P> for LateUndecided {
+    fn late<C: Collect<P::Out>>(
+        process: &mut P,
+        late: Late<P::In>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        <LateDropped as ProcessLate<P>>::late(process, late, out)
+    }
+}
+
+#[diagnostic::do_not_recommend]
 impl<P: WindowProcess> ProcessLate<P> for LateDropped {
     fn late<C: Collect<P::Out>>(
         _process: &mut P,
@@ -212,7 +244,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&G::In) -> K,
         Tr: Trigger<G::In>,
         G: Aggregate,
-        L: LatePolicy,
+        L: LateDecided,
     {
         let body = Aggregated { aggregate, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -230,7 +262,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         R: FnMut(&mut T, T),
-        L: LatePolicy,
+        L: LateDecided,
     {
         let body = Reduced { reduce, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -268,7 +300,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LatePolicy,
+        L: LateDecided,
     {
         let body = Applied { function, keep: self.evictor.keep(), types: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -286,7 +318,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         P::In: Clone,
         F: FnMut(&P::In) -> P::Key,
         Tr: Trigger<P::In>,
-        L: ProcessLate<P>,
+        L: LateDecided + ProcessLate<P>,
     {
         let keep = self.evictor.keep();
         let (keys, taps) = (FxHashMap::default(), Context::new());

@@ -235,6 +235,7 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
 /// ```text
 /// #[diagnostic::on_unimplemented(message = "output `Invalid` of the splitter `Orders` …", …)]
 /// pub trait InvalidIsWired {}
+/// #[diagnostic::do_not_recommend]
 /// impl<T, K> InvalidIsWired for Line<T, K> {}
 /// ```
 fn mark(splitter: &Splitter, output: &Output) -> TokenStream {
@@ -260,6 +261,7 @@ fn mark(splitter: &Splitter, output: &Output) -> TokenStream {
     quote! {
         #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
         pub trait #mark {}
+        #[diagnostic::do_not_recommend]
         impl<__T, __K> #mark for #so::Line<__T, __K> {}
         #absent
     }

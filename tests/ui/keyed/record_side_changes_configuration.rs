@@ -1,0 +1,43 @@
+use side_output::prelude::*;
+use side_output::{BroadcastContext, BroadcastProcess, Configuration};
+
+#[splitter]
+enum Orders {
+    Small(u32),
+    Large(u32),
+}
+
+struct Route;
+
+impl BroadcastProcess for Route {
+    type In = u32;
+    type Update = u32;
+    type Config = u32;
+    type Out = Orders;
+
+    fn on_record(
+        &mut self,
+        order: u32,
+        limit: &u32,
+        _cx: &mut BroadcastContext<Orders>,
+    ) -> impl Routes<Orders> {
+        *limit = order;
+        if order > *limit { Orders::Large(order) } else { Orders::Small(order) }
+    }
+
+    fn on_update(
+        &mut self,
+        update: u32,
+        limit: &mut Configuration<u32>,
+        _cx: &mut Context<Orders>,
+    ) -> impl Routes<Orders> {
+        limit.replace(update);
+        None::<Orders>
+    }
+
+    fn on_unconfigured(&mut self, order: u32, _cx: &mut Context<Orders>) -> impl Routes<Orders> {
+        Orders::Small(order)
+    }
+}
+
+fn main() {}
