@@ -1,5 +1,6 @@
 //! Typed side outputs: one stream in, each record leaves through exactly one typed output.
 
+pub mod guide;
 pub mod prelude;
 
 #[doc(hidden)]

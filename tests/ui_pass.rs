@@ -37,10 +37,10 @@ mod declare {
 
 #[path = "ui_pass/keyed"]
 mod keyed {
+    mod config_is_read_only;
     mod key_of_another_type;
-    mod record_side_changes_configuration;
+    mod keyed_function_without_key;
     mod timer_without_key;
-    mod unkeyed_stream_with_keyed_function;
 }
 
 #[path = "ui_pass/read"]

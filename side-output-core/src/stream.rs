@@ -48,7 +48,7 @@ pub use self::parallel::{
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
-pub use self::timestamps::{IdleFeed, Idleness, TimestampStreams};
+pub use self::timestamps::{IdleFeed, Idleness, StampFeed, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::UnionSource;
 pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};

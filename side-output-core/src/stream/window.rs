@@ -1,6 +1,6 @@
 use super::{DataFeed, DataStream, KeyedStream, OperatorStreams, Source};
 use crate::operator::{
-    Aggregated, Applied, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LateToOutput,
+    Aggregated, Applied, Evictor, KeepAll, KeepLast, LateDropped, LatePolicy, LateToOutput,
     LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
 };
 use crate::window::{Aggregate, Assigner, Trigger, Window, WindowProcess};
@@ -171,7 +171,7 @@ where
     ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Aggregated<G, L>>
     where
         G: Aggregate<In = T>,
-        L: LateDecided,
+        L: LatePolicy<G>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.aggregate(key, aggregate))
@@ -199,7 +199,7 @@ where
     where
         T: Clone,
         R: FnMut(&mut T, T),
-        L: LateDecided,
+        L: LatePolicy<R>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.reduce(key, reduce))
@@ -244,7 +244,7 @@ where
     where
         T: Clone,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LateDecided,
+        L: LatePolicy<Fn>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.apply(key, function))
@@ -258,7 +258,7 @@ where
     where
         T: Clone,
         P: WindowProcess<In = T, Key = K>,
-        L: LateDecided + ProcessLate<P>,
+        L: ProcessLate<P>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.process(key, process))

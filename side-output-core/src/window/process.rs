@@ -35,7 +35,12 @@ use std::fmt;
 ///     type KeyState = ();
 ///     type Out = Visits;
 ///
-///     fn process(&mut self, (): &(), prices: &[u32], _: &mut WindowContext<'_, Self>) -> Visits {
+///     fn process(
+///         &mut self,
+///         (): &(),
+///         prices: &[u32],
+///         _: &mut WindowContext<'_, Self>,
+///     ) -> impl Routes<Visits> {
 ///         match prices.iter().sum() {
 ///             0 => Visits::Looked(prices.len()),
 ///             sum => Visits::Bought(sum),
@@ -44,7 +49,7 @@ use std::fmt;
 /// }
 ///
 /// impl RouteLate for Visit {
-///     fn on_late(&mut self, late: Late<u32>) -> Visits {
+///     fn on_late(&mut self, late: Late<u32>) -> impl Routes<Visits> {
 ///         Visits::Late(late.value)
 ///     }
 /// }

@@ -18,13 +18,18 @@ impl WindowProcess for Add {
     type KeyState = ();
     type Out = Sums;
 
-    fn process(&mut self, (): &(), records: &[u32], _: &mut WindowContext<'_, Self>) -> Sums {
+    fn process(
+        &mut self,
+        (): &(),
+        records: &[u32],
+        _: &mut WindowContext<'_, Self>,
+    ) -> impl Routes<Sums> {
         Sums::Sum(records.iter().sum())
     }
 }
 
 impl RouteLate for Add {
-    fn on_late(&mut self, late: Late<u32>) -> Sums {
+    fn on_late(&mut self, late: Late<u32>) -> impl Routes<Sums> {
         Sums::Late(late.value)
     }
 }

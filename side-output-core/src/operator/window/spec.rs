@@ -46,26 +46,17 @@ pub struct KeepAll;
 #[derive(Clone, Copy, Debug)]
 pub struct KeepLast(usize);
 
-/// It was said where late records go.
+/// A decision about late records, and so what the outputs are.
 ///
-/// This is the bound that a program meets, and not [`LatePolicy`]: that one has an implementation
-/// for windows without a decision too, or their methods would not be found, which the compiler
-/// reports without the text below.
+/// `F` is the function of the windows. It decides nothing; it is there for the compile error of
+/// windows that do not decide.
 #[diagnostic::on_unimplemented(
     message = "these windows do not say where late records go",
-    label = "call `.side_output_late_data()` or `.drop_late_data()` first",
+    label = "call `.side_output_late_data()` or `.drop_late_data()` before this",
     note = "a record is late when it comes after its windows were complete and the allowed lateness \
             is over; without a decision it would vanish without a word"
 )]
-pub trait LateDecided: LatePolicy {}
-
-#[diagnostic::do_not_recommend]
-impl LateDecided for LateToOutput {}
-#[diagnostic::do_not_recommend]
-impl LateDecided for LateDropped {}
-
-/// What becomes of late records, and so what the outputs are.
-pub trait LatePolicy {
+pub trait LatePolicy<F> {
     /// The splitter.
     type Out<K, V, T>: Splitter;
 
@@ -76,7 +67,7 @@ pub trait LatePolicy {
     fn late<K, V, T>(late: Late<T>) -> Option<Self::Out<K, V, T>>;
 }
 
-impl LatePolicy for LateToOutput {
+impl<F> LatePolicy<F> for LateToOutput {
     type Out<K, V, T> = Windowed<K, V, T>;
 
     #[inline]
@@ -90,19 +81,7 @@ impl LatePolicy for LateToOutput {
     }
 }
 
-impl LatePolicy for LateUndecided {
-    type Out<K, V, T> = Single<WindowResult<K, V>>;
-
-    fn result<K, V, T>(result: WindowResult<K, V>) -> Single<WindowResult<K, V>> {
-        LateDropped::result::<K, V, T>(result)
-    }
-
-    fn late<K, V, T>(late: Late<T>) -> Option<Single<WindowResult<K, V>>> {
-        <LateDropped as LatePolicy>::late(late)
-    }
-}
-
-impl LatePolicy for LateDropped {
+impl<F> LatePolicy<F> for LateDropped {
     type Out<K, V, T> = Single<WindowResult<K, V>>;
 
     #[inline]
@@ -116,7 +95,13 @@ impl LatePolicy for LateDropped {
     }
 }
 
-/// What becomes of late records of a [`WindowProcess`].
+/// A decision about late records of a [`WindowProcess`].
+#[diagnostic::on_unimplemented(
+    message = "these windows do not say where late records go",
+    label = "call `.side_output_late_data()` or `.drop_late_data()` before this",
+    note = "a record is late when it comes after its windows were complete and the allowed lateness \
+            is over; without a decision it would vanish without a word"
+)]
 pub trait ProcessLate<P: WindowProcess> {
     /// Routes a late record, or counts it.
     fn late<C: Collect<P::Out>>(
@@ -124,6 +109,37 @@ pub trait ProcessLate<P: WindowProcess> {
         late: Late<P::In>,
         out: &mut C,
     ) -> Result<usize, StreamError>;
+}
+
+/// What no function is: the bound that windows without a decision fail.
+///
+/// A missing implementation for [`LateUndecided`] would be reported as a method that does not
+/// exist. One whose bound fails is reported in the words of the trait.
+pub trait LateDecided {}
+
+#[diagnostic::do_not_recommend]
+impl<F: LateDecided> LatePolicy<F> for LateUndecided {
+    type Out<K, V, T> = Single<WindowResult<K, V>>;
+
+    fn result<K, V, T>(result: WindowResult<K, V>) -> Single<WindowResult<K, V>> {
+        Single(result)
+    }
+
+    fn late<K, V, T>(_late: Late<T>) -> Option<Single<WindowResult<K, V>>> {
+        None
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: WindowProcess + LateDecided> ProcessLate<P> for LateUndecided {
+    fn late<C: Collect<P::Out>>(
+        _process: &mut P,
+        _late: Late<P::In>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        out.tally().late += 1;
+        Ok(0)
+    }
 }
 
 impl<P: RouteLate> ProcessLate<P> for LateToOutput {
@@ -137,18 +153,6 @@ impl<P: RouteLate> ProcessLate<P> for LateToOutput {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<P: WindowProcess> ProcessLate<P> for LateUndecided {
-    fn late<C: Collect<P::Out>>(
-        process: &mut P,
-        late: Late<P::In>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        <LateDropped as ProcessLate<P>>::late(process, late, out)
-    }
-}
-
-#[diagnostic::do_not_recommend]
 impl<P: WindowProcess> ProcessLate<P> for LateDropped {
     fn late<C: Collect<P::Out>>(
         _process: &mut P,
@@ -244,7 +248,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&G::In) -> K,
         Tr: Trigger<G::In>,
         G: Aggregate,
-        L: LateDecided,
+        L: LatePolicy<G>,
     {
         let body = Aggregated { aggregate, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -262,7 +266,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         R: FnMut(&mut T, T),
-        L: LateDecided,
+        L: LatePolicy<R>,
     {
         let body = Reduced { reduce, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -300,7 +304,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LateDecided,
+        L: LatePolicy<Fn>,
     {
         let body = Applied { function, keep: self.evictor.keep(), types: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -318,7 +322,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         P::In: Clone,
         F: FnMut(&P::In) -> P::Key,
         Tr: Trigger<P::In>,
-        L: LateDecided + ProcessLate<P>,
+        L: ProcessLate<P>,
     {
         let keep = self.evictor.keep();
         let (keys, taps) = (FxHashMap::default(), Context::new());
