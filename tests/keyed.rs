@@ -80,7 +80,9 @@ impl KeyedProcess for Obey {
     }
 }
 
-fn obey() -> Bare<Keyed<Obey, fn(&Asked) -> &'static str>> {
+type ByKey = fn(&Asked) -> &'static str;
+
+fn obey() -> Bare<Keyed<Obey, ByKey>> {
     Bare::new(Keyed::new(|asked| asked.0, Obey))
 }
 
@@ -146,7 +148,7 @@ fn key_06_rounded_timers_are_few_and_never_early() {
         fn on_record(
             &mut self,
             time: i64,
-            _: &mut (),
+            (): &mut (),
             cx: &mut KeyedContext<Self>,
         ) -> impl Routes<Lines> {
             cx.set_timer_rounded(at(time + 1000), Duration::from_secs(1));
@@ -155,7 +157,7 @@ fn key_06_rounded_timers_are_few_and_never_early() {
         fn on_timer(
             &mut self,
             time: Timestamp,
-            _: &mut (),
+            (): &mut (),
             _: &mut KeyedContext<Self>,
         ) -> impl Routes<Lines> {
             Lines::main(time)
@@ -196,7 +198,7 @@ impl KeyedProcess for Counts {
     }
 
     fn time_to_live(&self) -> Option<Duration> {
-        Some(Duration::from_secs(120))
+        Some(Duration::from_mins(2))
     }
 }
 
@@ -282,7 +284,7 @@ fn a_function_can_be_tested_without_a_stream() {
 fn a_timer_that_renews_itself_at_the_end_of_time_stops() {
     let mut op = obey();
     op.record(("a", vec![Ask::Set(i64::MAX), Ask::ThenSet(i64::MAX, i64::MAX)]), 0);
-    assert_eq!(op.end().texts(), [format!("a@max")]);
+    assert_eq!(op.end().texts(), ["a@max"]);
 }
 
 #[test]
@@ -290,7 +292,7 @@ fn a_tap_carries_an_alert_beside_the_record() {
     let readings = [('a', 50.0), ('b', 30.5)];
     let streams = DataStream::from_stream(stream::iter(readings))
         .key_by(|reading: &(char, f64)| reading.0)
-        .process_with(|(_, degrees), _: &mut (), cx: &mut KeyContext<char, Lines>| {
+        .process_with(|(_, degrees), (): &mut (), cx: &mut KeyContext<char, Lines>| {
             if degrees < 32.0 {
                 cx.output(Lines::NOTE_TAG, format!("{} freezes", cx.key()));
             }
@@ -317,7 +319,7 @@ impl KeyedProcess for Alarms {
     fn on_record(
         &mut self,
         (_, time): Self::In,
-        _: &mut (),
+        (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Lines> {
         if time < 0 {
@@ -331,7 +333,7 @@ impl KeyedProcess for Alarms {
     fn on_processing_timer(
         &mut self,
         time: Timestamp,
-        _: &mut (),
+        (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Lines> {
         Lines::main(format!("{}@{time}", cx.key()))
@@ -369,7 +371,7 @@ fn key_02_and_08_processing_time_timers_fire_in_order_without_any_record() {
 #[test]
 fn a_processing_time_timer_without_a_clock_is_an_error() {
     let streams = DataStream::from_stream(stream::iter([1])).key_by(|n: &u32| *n).process_with(
-        |_, _: &mut (), cx: &mut KeyContext<u32, Lines>| {
+        |_, (): &mut (), cx: &mut KeyContext<u32, Lines>| {
             cx.set_processing_timer(at(1));
             None::<Lines>
         },
@@ -407,7 +409,7 @@ impl KeyedProcess for Fire {
     fn on_record(
         &mut self,
         step: Step,
-        _: &mut (),
+        (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Lines> {
         match step {
@@ -421,7 +423,7 @@ impl KeyedProcess for Fire {
     fn on_timer(
         &mut self,
         time: Timestamp,
-        _: &mut (),
+        (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Lines> {
         Lines::main(format!("{}@{time}", cx.key()))

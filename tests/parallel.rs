@@ -123,7 +123,9 @@ fn a_panic_in_one_partition_is_an_error_of_all() {
             assert!(matches!(&error, StreamError::Panicked(_)), "{error}");
             assert!(error.to_string().contains("a negative number"), "{error}");
         }
-        handles.into_iter().for_each(|handle| handle.join().expect("the panic is contained"));
+        for handle in handles {
+            handle.join().expect("the panic is contained");
+        }
     }
 }
 
@@ -136,7 +138,9 @@ fn tasks_end_when_nobody_reads() {
         .parallel(2)
         .process_on(|task| handles.push(std::thread::spawn(|| block_on(task))), || Number);
     drop(streams);
-    handles.into_iter().for_each(|handle| handle.join().expect("no panic"));
+    for handle in handles {
+        handle.join().expect("no panic");
+    }
 }
 
 #[test]

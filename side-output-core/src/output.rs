@@ -20,7 +20,7 @@ pub use self::single::{Single, SingleLanes};
 pub use self::spec::{OutputSpec, Overflow};
 #[cfg(feature = "serde")]
 pub use self::tag::deserialize_tag;
-pub use self::tag::{PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
+pub use self::tag::{AnyTag, PayloadOfAll, Tag, TagOf, TapTagOf, UnknownTag};
 pub use self::with_timestamp::WithTimestamp;
 
 use crate::stream::{DataStream, Driver, Hub, Outlet, Typed};

@@ -29,7 +29,10 @@ pub mod wiring;
 
 pub use self::board::LedgerHandle;
 pub use self::clocked::Clocked;
-pub use self::connect::{BroadcastConnected, ConnectFeed, Connected, KeyedConnected};
+pub use self::connect::{
+    BroadcastConnected, ClockedCoStreams, CoFnStreams, CoStreams, ConnectFeed, Connected,
+    KeyedCoStreams, KeyedConnected,
+};
 pub use self::data_stream::{
     ClockedStreams, DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results,
     SplitDrive,
@@ -38,14 +41,14 @@ pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFe
 pub use self::feed_source::FeedSource;
 pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
-pub use self::keyed::KeyedStream;
+pub use self::keyed::{KeyedStream, KeyedStreams};
 pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
 };
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
-pub use self::timestamps::{IdleFeed, Idleness, TimestampStreams};
+pub use self::timestamps::{IdleFeed, Idleness, StampFeed, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::UnionSource;
 pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};

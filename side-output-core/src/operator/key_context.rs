@@ -185,6 +185,10 @@ fn no_key() -> ! {
 
 impl<K: fmt::Debug, S> fmt::Debug for KeyContext<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyContext").field("key", &self.key).field("cx", &self.cx).finish()
+        f.debug_struct("KeyContext")
+            .field("key", &self.key)
+            .field("cx", &self.cx)
+            .field("changes", &self.changes)
+            .finish_non_exhaustive()
     }
 }

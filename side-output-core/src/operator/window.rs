@@ -12,8 +12,8 @@ pub use self::body::{
     Aggregated, Applied, Elements, Firing, Processed, Reduced, Share, WindowBody,
 };
 pub use self::spec::{
-    Evictor, KeepAll, KeepLast, LateDropped, LatePolicy, LateToOutput, LateUndecided, ProcessLate,
-    WindowStreams, Windowed, WindowedLanes, Windows,
+    Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy, LateToOutput, LateUndecided,
+    ProcessLate, WindowStreams, WindowWiring, Windowed, WindowedLanes, Windows,
 };
 
 use self::aligned::Aligned;

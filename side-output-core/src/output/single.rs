@@ -13,6 +13,7 @@ pub struct SingleLanes<T>(Lane<T>);
 
 const SPEC: OutputSpec = OutputSpec::new(0, "records").main();
 
+#[diagnostic::do_not_recommend]
 impl<T> Splitter for Single<T> {
     type Lanes = SingleLanes<T>;
     type Streams<H: Outlet<Self>> = DataStream<T, H::Source<0>>;

@@ -89,24 +89,32 @@ impl<S: OutputAt<I>, const I: usize> TagOf<S> for Tag<S, I> {
     }
 }
 
+/// A tag of whatever splitter.
+///
+/// The payload stands here, so that the tag of an exclusive output or of another splitter is
+/// reported once, and at the tag.
+pub trait AnyTag {
+    /// What the output carries.
+    type Payload;
+}
+
+impl<S: OutputAt<I>, const I: usize> AnyTag for Tag<S, I> {
+    type Payload = S::Payload;
+}
+
 /// A tag of one of `S`'s taps.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the tag of a tap of `{S}`",
     label = "expected the tag of an output of `{S}` that is marked `#[tap]`",
     note = "an exclusive output is not emitted: return its route"
 )]
-pub trait TapTagOf<S: Splitter> {
-    /// What the tap carries. Not [`TagOf`]'s: a foreign tag would be reported twice.
-    type Payload;
-
+pub trait TapTagOf<S: Splitter>: AnyTag {
     /// The route of `payload` through the tap.
     #[doc(hidden)]
     fn wrap(payload: Self::Payload) -> S;
 }
 
 impl<S: TapAt<I>, const I: usize> TapTagOf<S> for Tag<S, I> {
-    type Payload = S::Payload;
-
     fn wrap(payload: S::Payload) -> S {
         <S as OutputAt<I>>::wrap(payload)
     }

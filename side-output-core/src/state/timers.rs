@@ -127,8 +127,25 @@ impl Times {
 ///
 /// A binary heap with lazy deletion. What a key has set stands in its [`Times`], which the caller
 /// keeps beside the key's state; an entry of the heap that is not there any more is dead. Dead
-/// entries are swept as soon as they outnumber the others, so that a timer that is moved again
+/// entries are swept as soon as they are two of three, so that a timer that is moved again
 /// and again does not pile up.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::Timestamp;
+/// use side_output::state::{Timers, Times};
+///
+/// let at = Timestamp::from_millis;
+/// let (mut timers, mut times) = (Timers::new(), Times::new());
+/// timers.set(0, &mut times, at(7));
+/// timers.set(0, &mut times, at(3));
+/// assert!(!timers.set(0, &mut times, at(3)));
+/// timers.delete(&mut times, at(7));
+/// assert_eq!(timers.peek(at(5)), Some((0, at(3))));
+/// assert!(timers.pop(&mut times));
+/// assert!(timers.is_empty() && times.is_empty());
+/// ```
 #[derive(Default)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,
@@ -137,7 +154,7 @@ pub struct Timers {
 }
 
 /// Dead entries that are not worth a sweep.
-const SWEEP: usize = 256;
+const SWEEP: usize = 1024;
 
 impl Timers {
     /// No timers.
@@ -176,6 +193,10 @@ impl Timers {
     pub fn delete(&mut self, times: &mut Times, at: Timestamp) -> bool {
         let found = times.remove(at, None);
         self.live -= usize::from(found);
+        if self.live == 0 {
+            // What is left is dead: no need to look at each.
+            self.heap.clear();
+        }
         found
     }
 
@@ -183,10 +204,14 @@ impl Timers {
     pub fn clear(&mut self, times: &mut Times) {
         self.live -= times.len();
         *times = Times::new();
+        if self.live == 0 {
+            self.heap.clear();
+        }
     }
 
     /// Slot and time of the first entry at or before `until`, dead or not.
     #[inline]
+    #[must_use]
     pub fn peek(&self, until: Timestamp) -> Option<(u32, Timestamp)> {
         let Reverse(entry) = self.heap.peek()?;
         (entry.at <= until).then_some((entry.slot, entry.at))
@@ -210,6 +235,7 @@ impl Timers {
     }
 
     /// Whether the first entry is a timer that is set; `times` are those of its slot.
+    #[must_use]
     pub fn is_first_live(&self, times: &Times) -> bool {
         self.heap.peek().is_some_and(|Reverse(entry)| times.contains(entry.at, entry.sequence))
     }
@@ -218,7 +244,7 @@ impl Timers {
     #[inline]
     #[must_use]
     pub fn wants_sweep(&self) -> bool {
-        self.heap.len() > 2 * self.live + SWEEP
+        self.heap.len() > 3 * self.live + SWEEP
     }
 
     /// Removes the entries of deleted timers; `times` gives those of a slot.

@@ -250,6 +250,22 @@ impl<T, X, W: Fn(T) -> X, K: Intake<X>> Intake<T> for Entrance<'_, W, X, K> {
     }
 }
 
+/// The streams of the two-input function `P`.
+pub type CoStreams<T, A, U, B, P> = OperatorStreams<ConnectFeed<T, A, U, B>, Co<P>>;
+
+/// The streams of the closures `L` and `R`.
+pub type CoFnStreams<T, A, U, B, L, R, S> = CoStreams<T, A, U, B, CoFn<L, R, T, U, S>>;
+
+/// The streams of the two-input function `P` on keys that `F` and `G` give.
+pub type KeyedCoStreams<T, A, U, B, P, F, G> =
+    OperatorStreams<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>>;
+
+/// The same, with the clock `Ck`.
+pub type ClockedCoStreams<T, A, U, B, P, F, G, Ck> =
+    ClockedStreams<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>, Ck>;
+
+type KeyedCoDrive<T, A, U, B, P, F, G> = Drive<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>>;
+
 /// Two streams side by side, for a function on both. Made by [`DataStream::connect`].
 pub struct Connected<T, A: Source<T>, U, B: Source<U>> {
     left: DataStream<T, A>,
@@ -275,7 +291,7 @@ impl<T, A: Source<T>> DataStream<T, A> {
 
 impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
     /// Routes the records of both streams by `function`.
-    pub fn process<F>(self, function: F) -> OperatorStreams<ConnectFeed<T, A, U, B>, Co<F>>
+    pub fn process<F>(self, function: F) -> CoStreams<T, A, U, B, F>
     where
         F: CoProcess<Left = T, Right = U>,
     {
@@ -307,12 +323,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
     /// pets.sort();
     /// assert_eq!(pets, ["3 cats", "dog Rex"]);
     /// ```
-    #[expect(clippy::type_complexity, reason = "the streams of the operator, by its name")]
-    pub fn process_with<S, L, R, V, W>(
-        self,
-        left: L,
-        right: R,
-    ) -> OperatorStreams<ConnectFeed<T, A, U, B>, Co<CoFn<L, R, T, U, S>>>
+    pub fn process_with<S, L, R, V, W>(self, left: L, right: R) -> CoFnStreams<T, A, U, B, L, R, S>
     where
         S: Splitter,
         V: Routes<S>,
@@ -397,7 +408,7 @@ where
         self,
         other: KeyedStream<U, K, G, B>,
         within: impl Into<ReconcileWithin>,
-    ) -> OperatorStreams<ConnectFeed<T, A, U, B>, KeyedCo<Reconcile<K, T, U>, F, G>>
+    ) -> KeyedCoStreams<T, A, U, B, Reconcile<K, T, U>, F, G>
     where
         K: Hash + Eq + Clone,
         T: Clone,
@@ -417,10 +428,7 @@ where
     G: FnMut(&U) -> K,
 {
     /// Routes the records of both streams by `function`, with state and timers for each key.
-    pub fn process<P>(
-        self,
-        function: P,
-    ) -> OperatorStreams<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>>
+    pub fn process<P>(self, function: P) -> KeyedCoStreams<T, A, U, B, P, F, G>
     where
         P: KeyedCoProcess<Key = K, Left = T, Right = U>,
     {
@@ -433,7 +441,7 @@ where
         self,
         function: P,
         clock: Ck,
-    ) -> ClockedStreams<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>, Ck>
+    ) -> ClockedCoStreams<T, A, U, B, P, F, G, Ck>
     where
         P: KeyedCoProcess<Key = K, Left = T, Right = U>,
         Ck: Clock,
@@ -441,7 +449,7 @@ where
         Hub::open(Clocked::new(self.drive(function), clock))
     }
 
-    fn drive<P>(self, function: P) -> Drive<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>>
+    fn drive<P>(self, function: P) -> KeyedCoDrive<T, A, U, B, P, F, G>
     where
         P: KeyedCoProcess<Key = K, Left = T, Right = U>,
     {

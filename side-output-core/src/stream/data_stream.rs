@@ -394,6 +394,14 @@ impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let stream = &mut self.0;
         loop {
+            if stream.local.is_empty()
+                && !stream.ended
+                && let Some(source) = &mut stream.source
+                && let Some(fed) = source.feed_into(cx, intake)
+            {
+                stream.ended = matches!(fed, Fed::End | Fed::Failed(_));
+                return fed;
+            }
             match stream.poll_local(cx) {
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(Ok(false)) => return Fed::End,

@@ -55,6 +55,25 @@ impl<Fd: Feed> Source<Fd::Item> for FeedSource<Fd> {
             None => Poll::Ready(Ok(true)),
         }
     }
+
+    #[inline]
+    fn feed_into<K: Intake<Fd::Item>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        intake: &mut K,
+    ) -> Option<Fed> {
+        let fed = match &self.end {
+            None => self.feed.feed(cx, intake),
+            Some(Ok(())) => Fed::End,
+            Some(Err(error)) => Fed::Failed(error.clone()),
+        };
+        match &fed {
+            Fed::End => self.end = Some(Ok(())),
+            Fed::Failed(error) => self.end = Some(Err(error.clone())),
+            Fed::More | Fed::Pending => {}
+        }
+        Some(fed)
+    }
 }
 
 struct Filling<'a, T> {

@@ -17,6 +17,9 @@ where
     pub(super) key: F,
 }
 
+/// The streams of the function `P` on keys that `F` gives.
+pub type KeyedStreams<T, Src, P, F> = OperatorStreams<DataFeed<T, Src>, Keyed<P, F>>;
+
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Groups the records by the key that `key` gives.
     pub fn key_by<K, F>(self, key: F) -> KeyedStream<T, K, F, Src>
@@ -34,7 +37,7 @@ where
     F: FnMut(&T) -> K,
 {
     /// Routes the records by `function`, with state and timers for each key.
-    pub fn process<P>(self, function: P) -> OperatorStreams<DataFeed<T, Src>, Keyed<P, F>>
+    pub fn process<P>(self, function: P) -> KeyedStreams<T, Src, P, F>
     where
         P: KeyedProcess<Key = K, In = T>,
     {
@@ -144,11 +147,10 @@ where
     /// again.discard();
     /// assert_eq!(block_on(first.collect::<Vec<_>>()), ['a', 'b']);
     /// ```
-    #[expect(clippy::type_complexity, reason = "the streams of the operator, by its name")]
     pub fn process_with<S, St, P, R>(
         self,
         function: P,
-    ) -> OperatorStreams<DataFeed<T, Src>, Keyed<KeyedFn<P, K, T, St, S>, F>>
+    ) -> KeyedStreams<T, Src, KeyedFn<P, K, T, St, S>, F>
     where
         K: Hash + Eq + Clone,
         S: Splitter,

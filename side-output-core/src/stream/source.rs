@@ -1,4 +1,4 @@
-use super::{DataStream, Driver, LedgerHandle, Port};
+use super::{DataStream, Driver, Fed, Intake, LedgerHandle, Port};
 use crate::error::StreamError;
 use crate::output::{Lane, OutputAt, Splitter};
 use std::fmt;
@@ -47,6 +47,16 @@ pub trait Source<T> {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Hands what is ready straight to an operator's intake; `None` if this source knows only
+    /// chunks.
+    fn feed_into<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Option<Fed>
+    where
+        Self: Sized,
+    {
+        let _ = (cx, intake);
+        None
     }
 
     /// Says that the reader goes away without having used `records` of what it was handed.

@@ -1,14 +1,18 @@
-use super::{DataFeed, DataStream, Drive, Fed, Feed, Hub, Intake, Source, Typed};
-use crate::operator::{AssignTimestamps, FutureSkew};
-use crate::output::Splitter;
-use crate::time::{Clock, IdleAfter, Mark, NeverIdle, Timestamp, WatermarkGenerator, Watermarks};
+use super::{
+    DataFeed, DataStream, Drive, Fed, Feed, FeedSource, Hub, Intake, OperatorStreams, Source,
+};
+use crate::operator::AssignTimestamps;
+use crate::time::{
+    Clock, Emission, IdleAfter, Mark, NeverIdle, NoSkewBound, SkewBound, Timestamp,
+    WatermarkGenerator, Watermarks,
+};
+use std::fmt;
 use std::ops::ControlFlow;
 use std::task::{Context, Waker};
 
-/// The streams of [`DataStream::assign_timestamps`].
-pub type TimestampStreams<T, Src, F, G, I, S> = <<S as FutureSkew>::Out<T> as Splitter>::Streams<
-    Typed<Drive<IdleFeed<DataFeed<T, Src>, I>, AssignTimestamps<T, F, G, S>>>,
->;
+/// The stream, or streams, of [`DataStream::assign_timestamps`].
+pub type TimestampStreams<T, Src, F, G, I, S> =
+    <S as StampStreams<T, IdleFeed<DataFeed<T, Src>, I>, F, G>>::Streams;
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Gives each record its timestamp, and the stream its watermarks.
@@ -53,12 +57,117 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         F: FnMut(&T) -> Timestamp,
         G: WatermarkGenerator<T>,
         I: Idleness,
-        S: FutureSkew,
+        S: StampStreams<T, IdleFeed<DataFeed<T, Src>, I>, F, G>,
     {
         let Watermarks { generator, period, idleness, skew } = watermarks;
         let feed = IdleFeed::new(DataFeed(self), idleness);
         let watermarks = Watermarks { generator, period, idleness: NeverIdle, skew };
+        S::open(feed, timestamp, watermarks)
+    }
+}
+
+/// What comes of stamping the records that `Fd` feeds: one stream, or two.
+pub trait StampStreams<T, Fd, F, G>: Sized {
+    /// The stream or streams.
+    type Streams;
+
+    /// Opens them.
+    fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G, NeverIdle, Self>) -> Self::Streams;
+}
+
+impl<T, Fd, F, G> StampStreams<T, Fd, F, G> for NoSkewBound
+where
+    Fd: Feed<Item = T>,
+    F: FnMut(&T) -> Timestamp,
+    G: WatermarkGenerator<T>,
+{
+    type Streams = DataStream<T, FeedSource<StampFeed<Fd, F, G>>>;
+
+    fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G>) -> Self::Streams {
+        let emission = Emission::new(watermarks.generator, watermarks.period);
+        let feed = StampFeed { feed, timestamp, emission, due: None };
+        DataStream::new(FeedSource::new(feed), "records")
+    }
+}
+
+impl<T, Fd, F, G, C> StampStreams<T, Fd, F, G> for SkewBound<C>
+where
+    Fd: Feed<Item = T>,
+    F: FnMut(&T) -> Timestamp,
+    G: WatermarkGenerator<T>,
+    C: Clock,
+{
+    type Streams = OperatorStreams<Fd, AssignTimestamps<T, F, G, Self>>;
+
+    fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G, NeverIdle, Self>) -> Self::Streams {
         Hub::open(Drive::new(feed, AssignTimestamps::new(timestamp, watermarks)))
+    }
+}
+
+/// Stamps the records that `Fd` feeds on their way: what
+/// [`AssignTimestamps`] does, without a chunk in between where nothing is split.
+#[derive(Debug)]
+pub struct StampFeed<Fd, F, G> {
+    feed: Fd,
+    timestamp: F,
+    emission: Emission<G>,
+    /// A watermark whose record was the last that the intake took.
+    due: Option<Mark>,
+}
+
+impl<T, Fd, F, G> Feed for StampFeed<Fd, F, G>
+where
+    Fd: Feed<Item = T>,
+    F: FnMut(&T) -> Timestamp,
+    G: WatermarkGenerator<T>,
+{
+    type Item = T;
+
+    #[inline]
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { feed, timestamp, emission, due } = self;
+        if let Some(mark) = due.take()
+            && intake.mark(mark).is_break()
+        {
+            return Fed::More;
+        }
+        feed.feed(cx, &mut Stamping { timestamp, emission, due, intake })
+    }
+}
+
+struct Stamping<'a, F, G, K> {
+    timestamp: &'a mut F,
+    emission: &'a mut Emission<G>,
+    due: &'a mut Option<Mark>,
+    intake: &'a mut K,
+}
+
+impl<T, F, G, K> Intake<T> for Stamping<'_, F, G, K>
+where
+    F: FnMut(&T) -> Timestamp,
+    G: WatermarkGenerator<T>,
+    K: Intake<T>,
+{
+    #[inline]
+    fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
+        let at = (self.timestamp)(&value);
+        let watermark = self.emission.after(&value, at);
+        let flow = self.intake.record(value, at);
+        match watermark.map(Mark::Watermark) {
+            Some(mark) if flow.is_continue() => self.intake.mark(mark),
+            due => {
+                *self.due = due;
+                flow
+            }
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        match mark {
+            Mark::Watermark(watermark) if watermark != Timestamp::MAX => ControlFlow::Continue(()),
+            mark => self.intake.mark(mark),
+        }
     }
 }
 
@@ -105,16 +214,17 @@ impl<C: Clock> Idleness for IdleAfter<C> {
 }
 
 /// Feeds a stream and declares it idle when nothing comes for too long.
-#[derive(Debug)]
-pub struct IdleFeed<Fd, I> {
+pub struct IdleFeed<Fd: Feed, I> {
     feed: Fd,
     idleness: I,
     idle: bool,
+    /// A record that ended the idleness when the intake had no room for both.
+    held: Option<(Fd::Item, Timestamp)>,
 }
 
-impl<Fd, I> IdleFeed<Fd, I> {
+impl<Fd: Feed, I> IdleFeed<Fd, I> {
     const fn new(feed: Fd, idleness: I) -> Self {
-        Self { feed, idleness, idle: false }
+        Self { feed, idleness, idle: false, held: None }
     }
 }
 
@@ -123,8 +233,13 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
 
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { feed, idleness, idle } = self;
-        let mut waking = Waking { intake, idle, records: false };
+        let Self { feed, idleness, idle, held } = self;
+        if let Some((value, at)) = held.take()
+            && intake.record(value, at).is_break()
+        {
+            return Fed::More;
+        }
+        let mut waking = Waking { intake, idle, held, records: false };
         let fed = feed.feed(cx, &mut waking);
         if waking.records {
             idleness.touch();
@@ -139,20 +254,30 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
     }
 }
 
+impl<Fd: Feed, I: fmt::Debug> fmt::Debug for IdleFeed<Fd, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdleFeed")
+            .field("idleness", &self.idleness)
+            .field("idle", &self.idle)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Ends the idleness with the next record.
-struct Waking<'a, K> {
+struct Waking<'a, T, K> {
     intake: &'a mut K,
     idle: &'a mut bool,
+    held: &'a mut Option<(T, Timestamp)>,
     records: bool,
 }
 
-impl<T, K: Intake<T>> Intake<T> for Waking<'_, K> {
+impl<T, K: Intake<T>> Intake<T> for Waking<'_, T, K> {
     #[inline]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
         self.records = true;
-        if std::mem::take(self.idle) {
-            // The operator behind only forwards this mark, so the record may follow it at once.
-            _ = self.intake.mark(Mark::Active);
+        if std::mem::take(self.idle) && self.intake.mark(Mark::Active).is_break() {
+            *self.held = Some((value, at));
+            return ControlFlow::Break(());
         }
         self.intake.record(value, at)
     }

@@ -129,7 +129,27 @@ where
         WindowedStream { keyed, windows: windows.side_output_late_data() }
     }
 
-    /// Drops late records, and counts them in the ledger.
+    /// Drops late records, and counts them in the ledger, as `late`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::stream;
+    /// use side_output::prelude::*;
+    /// use side_output::Count;
+    /// use std::time::Duration;
+    ///
+    /// let counts = DataStream::from_stream(stream::iter([1, 61, 2]))
+    ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+    ///     .window_all(Tumbling::of(Duration::from_secs(60)))
+    ///     .drop_late_data()
+    ///     .aggregate(Count::new());
+    /// let ledger = counts.ledger_handle().expect("the stream of an operator");
+    /// block_on(counts.for_each(drop))?;
+    /// assert_eq!(ledger.read().late, 1);
+    /// # Ok::<(), StreamError>(())
+    /// ```
     pub fn drop_late_data(self) -> WindowedStream<T, K, F, Src, A, Tr, Ev, LateDropped> {
         let Self { keyed, windows } = self;
         WindowedStream { keyed, windows: windows.drop_late_data() }
@@ -151,18 +171,35 @@ where
     ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Aggregated<G, L>>
     where
         G: Aggregate<In = T>,
-        L: LatePolicy,
+        L: LatePolicy<G>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.aggregate(key, aggregate))
     }
 
     /// Folds the records of each window into its first one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use std::time::Duration;
+    ///
+    /// let highest = DataStream::from_stream(stream::iter([3, 7, 5, 61]))
+    ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+    ///     .window_all(Tumbling::of(Duration::from_secs(60)))
+    ///     .drop_late_data()
+    ///     .reduce(|highest: &mut i64, next| *highest = (*highest).max(next));
+    /// let highest: Vec<_> = block_on(highest.map(|result| result.value).collect());
+    /// assert_eq!(highest, [7, 61]);
+    /// ```
     pub fn reduce<R>(self, reduce: R) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Reduced<R, L>>
     where
         T: Clone,
         R: FnMut(&mut T, T),
-        L: LatePolicy,
+        L: LatePolicy<R>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.reduce(key, reduce))
@@ -179,6 +216,27 @@ where
     Ev: Evictor,
 {
     /// Calls a closure with all records of each window; the result is the window's value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use std::time::Duration;
+    ///
+    /// let medians = DataStream::from_stream(stream::iter([3, 9, 5, 61]))
+    ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+    ///     .window_all(Tumbling::of(Duration::from_secs(60)))
+    ///     .drop_late_data()
+    ///     .apply(|(), _window, records: &[i64]| {
+    ///         let mut sorted = records.to_vec();
+    ///         sorted.sort();
+    ///         sorted[sorted.len() / 2]
+    ///     });
+    /// let medians: Vec<_> = block_on(medians.map(|result| result.value).collect());
+    /// assert_eq!(medians, [5, 61]);
+    /// ```
     pub fn apply<Fn, R>(
         self,
         function: Fn,
@@ -186,7 +244,7 @@ where
     where
         T: Clone,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LatePolicy,
+        L: LatePolicy<Fn>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.apply(key, function))

@@ -98,6 +98,17 @@ impl Watermarks<BoundedOutOfOrderness> {
 
 impl<F> Watermarks<Punctuated<F>> {
     /// The watermarks that `propose` makes of single records.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use side_output::{Timestamp, Watermarks};
+    ///
+    /// // Records that say themselves how far time has come.
+    /// let strategy = Watermarks::punctuated(|record: &(char, Option<i64>), _at| {
+    ///     record.1.map(Timestamp::from_millis)
+    /// });
+    /// ```
     pub fn punctuated<T>(propose: F) -> Self
     where
         F: FnMut(&T, Timestamp) -> Option<Timestamp>,
@@ -116,6 +127,22 @@ impl<G> Watermarks<G> {
 impl<G, I, S> Watermarks<G, I, S> {
     /// Asks the generator for a watermark only when timestamps have come into the next stretch of
     /// `period`, counted from 1970. Fewer watermarks are less work; results come later.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use std::time::Duration;
+    ///
+    /// let stream = DataStream::from_stream(stream::iter(0..100)).assign_timestamps(
+    ///     |second| Timestamp::from_secs(*second),
+    ///     Watermarks::monotonous().emit_every(Duration::from_secs(60)),
+    /// );
+    /// // 100 records, a watermark with the first, one in the second minute, and the end.
+    /// assert_eq!(block_on(stream.elements().count()), 103);
+    /// ```
     pub fn emit_every(mut self, period: Duration) -> Self {
         self.period = saturating_millis(period);
         self
@@ -123,6 +150,16 @@ impl<G, I, S> Watermarks<G, I, S> {
 
     /// Declares the stream idle when no record came for `timeout`, so that it does not hold back
     /// the time of those it is united with. A stream that never had a record becomes idle too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use side_output::{SystemClock, Watermarks};
+    /// use std::time::Duration;
+    ///
+    /// let strategy = Watermarks::bounded_out_of_orderness(Duration::from_secs(5))
+    ///     .with_idleness(Duration::from_secs(60), SystemClock);
+    /// ```
     pub fn with_idleness<C: Clock>(
         self,
         timeout: Duration,

@@ -3,6 +3,37 @@ use crate::time::{Timestamp, saturating_millis};
 use std::time::Duration;
 
 /// Says to which windows a record belongs.
+///
+/// # Examples
+///
+/// Working days, from Monday to Friday; a record of the weekend belongs to no window:
+///
+/// ```
+/// use side_output::{Assigner, EventTime, Timestamp, Window};
+///
+/// const DAY: i64 = 86_400;
+///
+/// struct WorkingDays;
+///
+/// impl Assigner for WorkingDays {
+///     type Windows = std::option::IntoIter<Window>;
+///     type Trigger = EventTime;
+///
+///     const DISJOINT: bool = true;
+///
+///     fn assign(&self, at: Timestamp) -> Self::Windows {
+///         let day = at.as_millis().div_euclid(DAY * 1000);
+///         // 1970-01-01 was a Thursday.
+///         let working = (day + 3).rem_euclid(7) < 5;
+///         let start = Timestamp::from_secs(day * DAY);
+///         let end = Timestamp::from_secs((day + 1) * DAY);
+///         working.then(|| Window::new(start, end)).into_iter()
+///     }
+/// }
+///
+/// assert_eq!(WorkingDays.assign(Timestamp::from_secs(DAY)).count(), 1);
+/// assert_eq!(WorkingDays.assign(Timestamp::from_secs(2 * DAY)).count(), 0);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not assign windows",
     label = "expected `Tumbling`, `Sliding`, `Session`, `Global` or an `Assigner` of your own"

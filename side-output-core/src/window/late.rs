@@ -73,7 +73,17 @@ impl<T> fmt::Display for Late<T> {
     }
 }
 
-/// The windows of a late record, the newest first.
+/// The windows of a late record, the newest first; a slice of them.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::{LateWindows, Timestamp, Window};
+///
+/// let window = Window::new(Timestamp::EPOCH, Timestamp::from_secs(60));
+/// let windows: LateWindows = [window].into_iter().collect();
+/// assert_eq!(windows[..], [window]);
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct LateWindows(Windows);
 

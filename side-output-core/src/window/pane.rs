@@ -46,6 +46,24 @@ impl fmt::Display for Pane {
 }
 
 /// What a window says of one key. Its timestamp is the window's last instant.
+///
+/// # Examples
+///
+/// A sink that knows by the pane whether to insert or to overwrite:
+///
+/// ```
+/// use side_output::{Pane, Timestamp, Window, WindowResult};
+///
+/// fn statement(result: &WindowResult<&str, u32>) -> String {
+///     let WindowResult { key, window, value, pane } = result;
+///     let verb = if pane.is_update() { "UPDATE" } else { "INSERT" };
+///     format!("{verb} {key} {} {value}", window.start())
+/// }
+///
+/// let window = Window::new(Timestamp::EPOCH, Timestamp::from_secs(60));
+/// let result = WindowResult { key: "ann", window, value: 3, pane: Pane::Late(1) };
+/// assert_eq!(statement(&result), "UPDATE ann 0 3");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WindowResult<K, V> {

@@ -6,6 +6,73 @@ use std::fmt;
 /// A function of all records of a window, with outputs of its own.
 ///
 /// Where late records go to an output, it says to which: see [`RouteLate`].
+///
+/// # Examples
+///
+/// Visits in which nothing was bought go their own way, and so do late clicks:
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, future, stream};
+/// use side_output::prelude::*;
+/// use side_output::Element;
+/// use std::time::Duration;
+///
+/// #[splitter]
+/// enum Visits {
+///     #[main]
+///     Bought(u32),
+///     Looked(usize),
+///     Late(u32),
+/// }
+///
+/// struct Visit;
+///
+/// impl WindowProcess for Visit {
+///     type Key = ();
+///     type In = u32;
+///     type State = ();
+///     type KeyState = ();
+///     type Out = Visits;
+///
+///     fn process(
+///         &mut self,
+///         (): &(),
+///         prices: &[u32],
+///         _: &mut WindowContext<'_, Self>,
+///     ) -> impl Routes<Visits> {
+///         match prices.iter().sum() {
+///             0 => Visits::Looked(prices.len()),
+///             sum => Visits::Bought(sum),
+///         }
+///     }
+/// }
+///
+/// impl RouteLate for Visit {
+///     fn on_late(&mut self, late: Late<u32>) -> impl Routes<Visits> {
+///         Visits::Late(late.value)
+///     }
+/// }
+///
+/// let at = Timestamp::from_secs;
+/// let clicks = stream::iter([
+///     Element::record(0, at(0)),
+///     Element::record(5, at(60)),
+///     Element::record(0, at(3600)),
+///     Element::watermark(at(9000)),
+///     Element::record(7, at(100)),
+/// ]);
+/// let VisitsStreams { bought, looked, late } = DataStream::from_elements(clicks)
+///     .window_all(Session::with_gap(Duration::from_secs(1800)))
+///     .side_output_late_data()
+///     .process(Visit);
+/// let (bought, looked, late) = block_on(future::join3(
+///     bought.collect::<Vec<_>>(),
+///     looked.collect::<Vec<_>>(),
+///     late.collect::<Vec<_>>(),
+/// ));
+/// assert_eq!((bought, looked, late), (vec![5], vec![1], vec![7]));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of windows",
     label = "expected an implementation of `WindowProcess`",
@@ -42,7 +109,7 @@ pub trait WindowProcess {
     }
 }
 
-/// Says through which output late records leave.
+/// Says through which output late records leave; [`WindowProcess`] shows one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say where late records go",
     label = "`side_output_late_data()` needs `impl RouteLate for {Self}`",
@@ -54,6 +121,36 @@ pub trait RouteLate: WindowProcess {
 }
 
 /// What a function knows about the window that fires, and its way to state and taps.
+///
+/// # Examples
+///
+/// A function that says how a window differs from the key's last one:
+///
+/// ```
+/// use side_output::output::Single;
+/// use side_output::prelude::*;
+///
+/// struct Change;
+///
+/// impl WindowProcess for Change {
+///     type Key = String;
+///     type In = f64;
+///     type State = ();
+///     type KeyState = f64;
+///     type Out = Single<(String, f64)>;
+///
+///     fn process(
+///         &mut self,
+///         key: &String,
+///         values: &[f64],
+///         cx: &mut WindowContext<'_, Self>,
+///     ) -> impl Routes<Self::Out> {
+///         let highest = values.iter().copied().fold(f64::MIN, f64::max);
+///         let before = cx.key_state().replace(highest)?;
+///         Some(Single((key.clone(), highest - before)))
+///     }
+/// }
+/// ```
 pub struct WindowContext<'a, P: WindowProcess + ?Sized> {
     pub(crate) window: Window,
     pub(crate) pane: Pane,

@@ -208,6 +208,23 @@ impl<T> Trigger<T> for Never {
 }
 
 /// Fires after every n-th record of a window, and not at its end: a rest of fewer is never said.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, stream};
+/// use side_output::prelude::*;
+/// use side_output::{Count, EveryCount};
+///
+/// let counts = DataStream::from_stream(stream::iter(0..7))
+///     .window_all(Global)
+///     .trigger(EveryCount::new(3))
+///     .drop_late_data()
+///     .aggregate(Count::new());
+/// let counts: Vec<_> = block_on(counts.map(|result| (result.value, result.pane)).collect());
+/// assert_eq!(counts, [(3, Pane::Early(1)), (6, Pane::Early(2))]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EveryCount {
     count: u64,
@@ -246,6 +263,26 @@ impl<T> Trigger<T> for EveryCount {
 
 /// Fires early, whenever the watermark has come to a multiple of the interval, and at the end of
 /// the window; then after each late record.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, stream};
+/// use side_output::prelude::*;
+/// use side_output::{ContinuousEventTime, Count};
+/// use std::time::Duration;
+///
+/// let counts = DataStream::from_stream(stream::iter([1, 5, 11, 25, 61]))
+///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+///     .window_all(Tumbling::of(Duration::from_secs(60)))
+///     .trigger(ContinuousEventTime::every(Duration::from_secs(20)))
+///     .drop_late_data()
+///     .aggregate(Count::new());
+/// let counts: Vec<_> = block_on(counts.map(|result| (result.value, result.pane)).collect());
+/// assert_eq!(counts[..2], [(4, Pane::Early(1)), (4, Pane::Early(2))]);
+/// assert_eq!(counts[2], (4, Pane::OnTime));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContinuousEventTime {
     interval: i64,
@@ -327,6 +364,34 @@ impl<T> Trigger<T> for ContinuousEventTime {
 }
 
 /// Forgets what a window holds whenever `.0` fires: each firing then tells only what is new.
+///
+/// # Examples
+///
+/// A late record makes its window say what it adds, not the whole again:
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, stream};
+/// use side_output::prelude::*;
+/// use side_output::{Count, Element, EventTime, Purging};
+/// use std::time::Duration;
+///
+/// let at = Timestamp::from_secs;
+/// let records = stream::iter([
+///     Element::record('a', at(1)),
+///     Element::record('b', at(2)),
+///     Element::watermark(at(60)),
+///     Element::record('c', at(3)),
+/// ]);
+/// let added = DataStream::from_elements(records)
+///     .window_all(Tumbling::of(Duration::from_secs(60)))
+///     .allowed_lateness(Duration::from_secs(60))
+///     .trigger(Purging(EventTime))
+///     .drop_late_data()
+///     .aggregate(Count::new());
+/// let added: Vec<_> = block_on(added.map(|result| (result.value, result.pane)).collect());
+/// assert_eq!(added, [(2, Pane::OnTime), (1, Pane::Late(1))]);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purging<Tr>(pub Tr);
 

@@ -1,5 +1,7 @@
 //! What a split function becomes, and which routes count as lost.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
+
 use crate::attribute;
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
@@ -64,10 +66,10 @@ fn our_message_replaces_the_lint() {
             ::core::compile_error! {
                 "this route is built but not returned; the record would go nowhere\nreturn it: `return orders::Orders::Invalid(order);`"
             }
-            #[allow(unused_must_use)]
+            #[allow(unused_must_use, unreachable_code)]
             fn split(order: RawOrder) -> orders::Orders {
                 const _: fn(&orders::Orders) -> usize = <orders::Orders as ::side_output::__private::Splitter>::index;
-                Orders::Invalid(order);
+                return Orders::Invalid(order);
                 Orders::Valid(order)
             }
         "#]],
@@ -104,6 +106,10 @@ fn lost_routes_are_found_and_others_are_not() {
         (1, "for x in y { while z { loop { Orders::Skipped; } } } Orders::Valid(order)"),
         (1, "let Some(x) = order else { Orders::Skipped; return x(); }; x()"),
         (1, "routing::Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "let _route = Orders::Invalid(order); Orders::Valid(order)"),
+        (0, "let _route = Orders::Invalid(order); if x { return _route; } Orders::Valid(order)"),
+        (0, "let _route = Orders::Skipped; println!(\"{_route:?}\"); _other()"),
+        (0, "Self::Invalid(order); Orders::Valid(order)"),
         (0, "Orders::Valid(order)"),
         (0, "return Orders::Valid(order);"),
         (0, "let route = Orders::Valid(order); route"),
@@ -116,5 +122,36 @@ fn lost_routes_are_found_and_others_are_not() {
         (0, "break_all(|| Orders::Skipped); Orders::Valid(order)"),
     ] {
         assert_eq!(lost(body), expected, "{body}");
+    }
+}
+
+#[test]
+fn a_method_of_the_enum_may_call_it_self() {
+    let method = quote! {
+        fn split(order: u8) -> Option<Self> {
+            let _ = Self::Invalid(order);
+            Some(Self::Valid(order))
+        }
+    };
+    let expansion = attribute(quote!(Self), method).to_string();
+    assert_eq!(expansion.matches("compile_error").count(), 1);
+    assert!(expansion.contains("return it: `return Some(Self::Invalid(order));`"), "{expansion}");
+}
+
+#[test]
+fn the_advice_fits_the_return_type() {
+    for (output, advice) in [
+        ("Orders", "return Orders::Invalid(order);"),
+        ("Option<Orders>", "return Some(Orders::Invalid(order));"),
+        ("Result<Option<Orders>, Error>", "return Ok(Some(Orders::Invalid(order)));"),
+        ("io::Result<Vec<Orders>>", "return Ok(vec![Orders::Invalid(order)]);"),
+        ("impl Routes<Orders>", "return Orders::Invalid(order);"),
+    ] {
+        let function: TokenStream =
+            format!("fn split(order: u8) -> {output} {{ Orders::Invalid(order); x() }}")
+                .parse()
+                .expect("a function");
+        let expansion = attribute(quote!(Orders), function).to_string();
+        assert!(expansion.contains(advice), "{output}: {expansion}");
     }
 }

@@ -205,10 +205,20 @@ impl Output {
         self.name = name;
     }
 
+    /// `first`, and the variant's doc comment behind it.
+    pub(super) fn docs_after(&self, first: &str) -> TokenStream {
+        let docs = &self.docs;
+        let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
+        quote!(#[doc = #first] #gap #(#docs)*)
+    }
+
     /// The variant's doc comment, and where it has none: `default`.
     pub(super) fn docs_or(&self, default: &str) -> TokenStream {
         let docs = &self.docs;
-        if docs.is_empty() { quote!(#[doc = #default]) } else { quote!(#(#docs)*) }
+        // `#[doc(hidden)]` and the like have no text.
+        let has_text = docs.iter().any(|doc| matches!(doc.meta, Meta::NameValue(_)));
+        let default = (!has_text).then(|| quote!(#[doc = #default]));
+        quote!(#default #(#docs)*)
     }
 }
 

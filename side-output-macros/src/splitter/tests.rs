@@ -1,5 +1,7 @@
 //! What the running example expands to, and what repairs look like.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
+
 use crate::attribute;
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
@@ -388,90 +390,86 @@ fn a_wiring_has_a_method_for_each_output() {
         orders,
         "OrdersWiring<__D, (__0, __1)>",
         expect![[r##"
-        #[allow(non_snake_case, reason = "places are bound to the names of their types")]
-        impl<__D, __0, __1> OrdersWiring<__D, (__0, __1)> {
-            ///Gives the output `Valid` its destination.
-            ///
-            ///
-            fn valid<__M, __K: so::IntoDestination<Order, __M>>(
-                self,
-                destination: __K,
-            ) -> OrdersWiring<
-                __D,
-                (
-                    so::Line<
-                        Order,
-                        <__K as so::IntoDestination<
+            #[allow(non_snake_case, reason = "places are bound to the names of their types")]
+            impl<__D, __0, __1> OrdersWiring<__D, (__0, __1)> {
+                ///Gives the output `Valid` its destination.
+                fn valid<__M, __K: so::IntoDestination<Order, __M>>(
+                    self,
+                    destination: __K,
+                ) -> OrdersWiring<
+                    __D,
+                    (
+                        so::Line<
                             Order,
-                            __M,
-                        >>::Destination,
-                    >,
-                    __1,
-                ),
-            >
-            where
-                __0: so::NotWired,
-            {
-                let (_, __1) = self.lines;
-                OrdersWiring {
-                    wiring: self.wiring,
-                    lines: (
-                        so::Line::new::<Orders, __M, 0>(destination),
+                            <__K as so::IntoDestination<
+                                Order,
+                                __M,
+                            >>::Destination,
+                        >,
                         __1,
                     ),
+                >
+                where
+                    __0: so::NotWired,
+                {
+                    let (_, __1) = self.lines;
+                    OrdersWiring {
+                        wiring: self.wiring,
+                        lines: (
+                            so::Line::new::<Orders, __M, 0>(destination),
+                            __1,
+                        ),
+                    }
                 }
-            }
-            ///Gives the output `Invalid` its destination.
-            ///
-            ///
-            fn invalid<__M, __K: so::IntoDestination<RawOrder, __M>>(
-                self,
-                destination: __K,
-            ) -> OrdersWiring<
-                __D,
-                (
-                    __0,
-                    so::Line<
-                        RawOrder,
-                        <__K as so::IntoDestination<
-                            RawOrder,
-                            __M,
-                        >>::Destination,
-                    >,
-                ),
-            >
-            where
-                __1: so::NotWired,
-            {
-                let (__0, _) = self.lines;
-                OrdersWiring {
-                    wiring: self.wiring,
-                    lines: (
+                ///Gives the output `Invalid` its destination.
+                fn invalid<__M, __K: so::IntoDestination<RawOrder, __M>>(
+                    self,
+                    destination: __K,
+                ) -> OrdersWiring<
+                    __D,
+                    (
                         __0,
-                        so::Line::new::<Orders, __M, 1>(destination),
+                        so::Line<
+                            RawOrder,
+                            <__K as so::IntoDestination<
+                                RawOrder,
+                                __M,
+                            >>::Destination,
+                        >,
                     ),
+                >
+                where
+                    __1: so::NotWired,
+                {
+                    let (__0, _) = self.lines;
+                    OrdersWiring {
+                        wiring: self.wiring,
+                        lines: (
+                            __0,
+                            so::Line::new::<Orders, __M, 1>(destination),
+                        ),
+                    }
                 }
             }
-        }
 
-        impl<
-            __D: so::Driver<Orders>,
-            __0: so::Slot<Orders, 0>,
-            __1: so::Slot<Orders, 1>,
-        > OrdersWiring<__D, (__0, __1)> {
-            /// Drives all outputs into their destinations.
-            ///
-            /// The future evaluates to the ledger, or to the first error of the input, the
-            /// function or a destination. Dropped before its end, it cancels.
-            fn run(self) -> so::Run<Orders, __D, (__0, __1)>
-            where
-                __0: ValidIsWired,
-                __1: InvalidIsWired,
-            {
-                self.wiring.run(self.lines)
+            impl<
+                __D: so::Driver<Orders>,
+                __0: so::Slot<Orders, 0>,
+                __1: so::Slot<Orders, 1>,
+            > OrdersWiring<__D, (__0, __1)> {
+                /// Drives all outputs into their destinations.
+                ///
+                /// The future evaluates to the ledger, or to the first error of the input, the
+                /// function or a destination. Dropped before its end, it cancels.
+                fn run(self) -> so::Run<Orders, __D, (__0, __1)>
+                where
+                    __0: ValidIsWired,
+                    __1: InvalidIsWired,
+                {
+                    self.wiring.run(self.lines)
+                }
             }
-        }
-    "##]],
+        "##]],
     );
 }
 
@@ -581,4 +579,35 @@ fn outputs_that_differ_only_in_case_get_other_names() {
         }
     "#]],
     );
+}
+
+/// MACRO-14, 15, 16, 17: a renamed library, and names that users shadow.
+#[test]
+fn generated_code_names_only_the_library_and_core() {
+    let item = quote!(
+        enum Orders<'a, T: Clone> {
+            #[main]
+            Valid(&'a T),
+            #[tap]
+            Invalid {
+                raw: T,
+            },
+            #[cfg(any())]
+            Late(T, T),
+            Never,
+        }
+    );
+    let expansion = attribute(quote!(crate = so), item).to_string();
+    assert!(!expansion.contains(":: side_output"));
+    for name in ["Option", "Some", "None", "Result", "Ok", "Err", "Default", "Debug", "Clone"] {
+        for (before, _) in expansion.match_indices(&format!(" {name} ")) {
+            let path = expansion[..before].trim_end();
+            // The bound on `T` is the user's, and `type Err` declares one.
+            let fine = path.ends_with("::") || path.ends_with("T :") || path.ends_with("type");
+            assert!(fine, "`{name}` without a path: …{}", &path[path.len().saturating_sub(60)..]);
+        }
+    }
+    for path in [":: std ::", ":: alloc ::"] {
+        assert!(!expansion.contains(path), "{path}");
+    }
 }

@@ -10,5 +10,5 @@ mod outputs {
 }
 
 fn main() {
-    drop(outputs::Orders::Valid(1).tag());
+    assert_eq!(outputs::Orders::Valid(1).tag().name(), "valid");
 }

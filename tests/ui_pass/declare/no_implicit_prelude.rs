@@ -7,5 +7,5 @@ mod outputs {
 }
 
 fn main() {
-    drop(outputs::Orders::Valid(1).tag());
+    assert_eq!(outputs::Orders::Valid(1).tag().name(), "valid");
 }

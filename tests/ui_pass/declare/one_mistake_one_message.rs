@@ -14,7 +14,7 @@ fn split_order(order: u32) -> Orders {
 
 fn main() {
     let mut streams = stream::iter([1, 10]).split_with(split_order);
-    let _: DataStream<String> = streams.get_side_output(Orders::INVALID_TAG);
+    drop::<DataStream<String>>(streams.get_side_output(Orders::INVALID_TAG));
     let OrdersStreams { valid, invalid } = streams;
     drop((valid, invalid, OrdersTag::Invalid.name(), OrdersTag::ALL));
     let wiring = stream::iter([1, 10]).split_with(split_order).wire();

@@ -10,8 +10,7 @@ enum Orders {
 }
 
 fn main() {
-    let OrdersStreams { valid, invalid } = stream::iter([1, 2]).split_with(|order: u32| {
-        Orders::Valid(order)
-    });
+    let OrdersStreams { valid, invalid } =
+        stream::iter([1, 2]).split_with(|order: u32| Orders::Valid(order));
     drop((valid, invalid));
 }

@@ -15,7 +15,7 @@ fn split_order(order: &str) -> Orders {
         Ok(0) => {
             return Orders::Invalid(order.to_owned());
         }
-        Err(_) => drop(order),
+        Err(_) => {}
         Ok(_) => {}
     }
     match order.len() {

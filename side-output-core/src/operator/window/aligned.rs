@@ -6,7 +6,8 @@ use crate::output::Collect;
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
 use rustc_hash::FxHashMap;
-use std::collections::hash_map::Entry;
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry as Slot;
 use std::hash::Hash;
 
 /// Largest table that is kept for the next window: one that a million keys went through is not.
@@ -36,16 +37,23 @@ struct Open<K, C, S> {
     /// The watermark has passed its end: late records fire at once.
     complete: bool,
     table: Table<K, C, S>,
-    /// How many keys have fired, or were freed, in what is going on.
+    /// How many keys have fired already, where firing takes several turns.
     done: usize,
 }
 
+/// What a window keeps, the keys in the order in which they first came: that is how they fire.
 struct Table<K, C, S> {
-    entries: FxHashMap<K, (C, S)>,
-    /// The keys in the order in which they first came.
-    order: Vec<K>,
+    /// Where each key's entry stands.
+    index: FxHashMap<K, u32>,
+    entries: VecDeque<Entry<K, C, S>>,
     /// Late updates of each key. Not with the entries, which stay small this way.
     updates: FxHashMap<K, u32>,
+}
+
+struct Entry<K, C, S> {
+    key: K,
+    contents: C,
+    side: S,
 }
 
 impl<K, C, S> Aligned<K, C, S> {
@@ -134,11 +142,14 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         if *complete {
             return table.update(parts, *window, key, value, out);
         }
-        match table.entries.entry(key) {
-            Entry::Occupied(mut entry) => parts.body.add(&mut entry.get_mut().0, value),
-            Entry::Vacant(entry) => {
-                table.order.push(entry.key().clone());
-                entry.insert((parts.body.first(value), S::default()));
+        match table.index.entry(key) {
+            Slot::Occupied(slot) => {
+                parts.body.add(&mut table.entries[*slot.get() as usize].contents, value);
+            }
+            Slot::Vacant(slot) => {
+                let (key, contents) = (slot.key().clone(), parts.body.first(value));
+                slot.insert(next_index(&table.entries));
+                table.entries.push_back(Entry { key, contents, side: S::default() });
             }
         }
         Ok(0)
@@ -184,11 +195,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             }
             let last = parts.is_gone(open.window);
             if !open.complete {
-                let before = out.tally().fired;
-                let fired = open.fire(parts, last, &mut room, out)?;
-                debug_assert!(out.tally().fired >= before);
-                if fired == Progress::More {
-                    progress = fired;
+                progress = open.fire(parts, last, &mut room, out)?;
+                if progress == Progress::More {
                     break;
                 }
             } else if last && open.free() == Progress::More {
@@ -199,7 +207,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         }
         // Windows end in the order of the list, and so do their latenesses.
         for open in self.open.drain(..gone) {
-            if self.pool.len() < POOL && open.table.entries.capacity() <= RECYCLED {
+            if self.pool.len() < POOL && open.table.index.capacity() <= RECYCLED {
                 self.pool.push(open.table);
             }
         }
@@ -222,33 +230,23 @@ impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
         Out: Collect<B::Out>,
     {
         let (window, pane, watermark) = (self.window, Pane::OnTime, parts.watermark);
-        let Table { entries, order, .. } = &mut self.table;
+        let entries = &mut self.table.entries;
         let mut fired = 0;
-        while let Some(key) = order.get(self.done) {
-            if *room == 0 {
-                break;
-            }
-            let firing = Firing { key, window, pane, watermark };
+        while *room > 0 {
             let routes = if last {
-                match entries.remove(key) {
-                    Some((contents, side)) => {
-                        let owned = key.clone();
-                        parts.body.fire_last(firing, owned, contents, side, out)?
-                    }
-                    None => 0,
-                }
+                let Some(Entry { key, contents, side }) = entries.pop_front() else { break };
+                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?
             } else {
-                match entries.get_mut(key) {
-                    Some((contents, side)) => parts.body.fire(firing, contents, side, out)?,
-                    None => 0,
-                }
+                let Some(Entry { key, contents, side }) = entries.get_mut(self.done) else { break };
+                self.done += 1;
+                let firing = Firing { key, window, pane, watermark };
+                parts.body.fire(firing, contents, side, out)?
             };
-            self.done += 1;
             fired += routes;
             *room = room.saturating_sub(routes.max(1));
         }
         out.tally().fired += fired as u64;
-        if self.done < order.len() {
+        if self.done < entries.len() {
             return Ok(Progress::More);
         }
         self.done = 0;
@@ -261,11 +259,9 @@ impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
 
     /// Frees the state of a window that has fired before.
     fn free(&mut self) -> Progress {
-        let Table { entries, order, .. } = &mut self.table;
-        for key in order.drain(order.len().saturating_sub(FREED)..) {
-            entries.remove(&key);
-        }
-        if !order.is_empty() {
+        let entries = &mut self.table.entries;
+        drop(entries.drain(..FREED.min(entries.len())));
+        if !entries.is_empty() {
             return Progress::More;
         }
         self.table.clear();
@@ -273,9 +269,15 @@ impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
     }
 }
 
+/// Where the next entry will stand.
+fn next_index<E>(entries: &VecDeque<E>) -> u32 {
+    u32::try_from(entries.len()).expect("fewer than 2^32 keys in a window")
+}
+
 impl<K: Hash + Eq + Clone, C, S: Default> Table<K, C, S> {
     fn new() -> Self {
-        Self { entries: FxHashMap::default(), order: Vec::new(), updates: FxHashMap::default() }
+        let (index, updates) = (FxHashMap::default(), FxHashMap::default());
+        Self { index, entries: VecDeque::new(), updates }
     }
 
     /// A late record in a window that is complete: it fires at once.
@@ -295,23 +297,25 @@ impl<K: Hash + Eq + Clone, C, S: Default> Table<K, C, S> {
         let updates = self.updates.entry(key.clone()).or_default();
         *updates = updates.saturating_add(1);
         let (pane, watermark) = (Pane::Late(*updates), parts.watermark);
-        let firing = Firing { key: &key, window, pane, watermark };
-        if let Some((contents, side)) = self.entries.get_mut(&key) {
+        if let Some(slot) = self.index.get(&key) {
+            let Entry { key, contents, side } = &mut self.entries[*slot as usize];
             parts.body.add(contents, value);
+            let firing = Firing { key, window, pane, watermark };
             return parts.body.fire(firing, contents, side, out);
         }
-        let mut entry = (parts.body.first(value), S::default());
-        let routes = parts.body.fire(firing, &mut entry.0, &mut entry.1, out)?;
-        self.order.push(key.clone());
-        self.entries.insert(key, entry);
+        let (mut contents, mut side) = (parts.body.first(value), S::default());
+        let firing = Firing { key: &key, window, pane, watermark };
+        let routes = parts.body.fire(firing, &mut contents, &mut side, out)?;
+        self.index.insert(key.clone(), next_index(&self.entries));
+        self.entries.push_back(Entry { key, contents, side });
         Ok(routes)
     }
 }
 
 impl<K, C, S> Table<K, C, S> {
     fn clear(&mut self) {
+        self.index.clear();
         self.entries.clear();
-        self.order.clear();
         self.updates.clear();
     }
 }

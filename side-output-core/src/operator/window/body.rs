@@ -45,15 +45,18 @@ pub trait WindowBody<K, T> {
     ) -> Result<usize, StreamError>;
 
     /// The same, when nothing is kept after it.
+    #[expect(clippy::too_many_arguments, reason = "a firing, taken apart")]
     fn fire_last<C: Collect<Self::Out>>(
         &mut self,
-        firing: Firing<'_, K>,
         key: K,
+        window: Window,
+        pane: Pane,
+        watermark: Timestamp,
         mut contents: Self::Contents,
         mut side: Self::Side,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        let firing = Firing { key: &key, ..firing };
+        let firing = Firing { key: &key, window, pane, watermark };
         self.fire(firing, &mut contents, &mut side, out)
     }
 
@@ -111,24 +114,26 @@ impl<T> Share<'_, T> {
 }
 
 #[inline]
-fn emit_result<L, K, V, T, C>(firing: &Firing<'_, K>, key: K, value: V, out: &mut C) -> usize
+fn emit_result<L, F, K, V, T, C>(window: Window, pane: Pane, key: K, value: V, out: &mut C) -> usize
 where
-    L: LatePolicy,
+    L: LatePolicy<F>,
     C: Collect<L::Out<K, V, T>>,
 {
-    let (window, pane) = (firing.window, firing.pane);
-    out.emit(L::result(WindowResult { key, window, value, pane }), window.max_timestamp());
+    out.emit(
+        <L as LatePolicy<F>>::result(WindowResult { key, window, value, pane }),
+        window.max_timestamp(),
+    );
     1
 }
 
 #[inline]
-fn emit_late<L, K, V, T, C>(late: Late<T>, out: &mut C) -> usize
+fn emit_late<L, F, K, V, T, C>(late: Late<T>, out: &mut C) -> usize
 where
-    L: LatePolicy,
+    L: LatePolicy<F>,
     C: Collect<L::Out<K, V, T>>,
 {
     let at = late.timestamp;
-    if let Some(route) = L::late(late) {
+    if let Some(route) = <L as LatePolicy<F>>::late(late) {
         out.emit(route, at);
         1
     } else {
@@ -143,7 +148,7 @@ pub struct Aggregated<G, L> {
     pub(super) late: PhantomData<fn() -> L>,
 }
 
-impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<G, L> {
+impl<K: Clone, G: Aggregate, L: LatePolicy<G>> WindowBody<K, G::In> for Aggregated<G, L> {
     type Contents = G::Accumulator;
     type Side = ();
     type Out = L::Out<K, G::Output, G::In>;
@@ -173,20 +178,28 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(accumulator);
-        Ok(emit_result::<L, _, _, G::In, _>(&firing, firing.key.clone(), value, out))
+        Ok(emit_result::<L, G, _, _, G::In, _>(
+            firing.window,
+            firing.pane,
+            firing.key.clone(),
+            value,
+            out,
+        ))
     }
 
     #[inline]
     fn fire_last<C: Collect<Self::Out>>(
         &mut self,
-        firing: Firing<'_, K>,
         key: K,
+        window: Window,
+        pane: Pane,
+        _watermark: Timestamp,
         accumulator: G::Accumulator,
         (): (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(&accumulator);
-        Ok(emit_result::<L, _, _, G::In, _>(&firing, key, value, out))
+        Ok(emit_result::<L, G, _, _, G::In, _>(window, pane, key, value, out))
     }
 
     #[inline]
@@ -195,7 +208,7 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         late: Late<G::In>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, K, G::Output, _, _>(late, out))
+        Ok(emit_late::<L, G, K, G::Output, _, _>(late, out))
     }
 }
 
@@ -216,7 +229,7 @@ where
     K: Clone,
     T: Clone,
     R: FnMut(&mut T, T),
-    L: LatePolicy,
+    L: LatePolicy<R>,
 {
     type Contents = T;
     type Side = ();
@@ -241,18 +254,26 @@ where
         (): &mut (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), reduced.clone(), out))
+        Ok(emit_result::<L, R, _, _, T, _>(
+            firing.window,
+            firing.pane,
+            firing.key.clone(),
+            reduced.clone(),
+            out,
+        ))
     }
 
     fn fire_last<C: Collect<Self::Out>>(
         &mut self,
-        firing: Firing<'_, K>,
         key: K,
+        window: Window,
+        pane: Pane,
+        _watermark: Timestamp,
         reduced: T,
         (): (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, _, _, T, _>(&firing, key, reduced, out))
+        Ok(emit_result::<L, R, _, _, T, _>(window, pane, key, reduced, out))
     }
 
     fn late<C: Collect<Self::Out>>(
@@ -260,7 +281,7 @@ where
         late: Late<T>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, K, T, _, _>(late, out))
+        Ok(emit_late::<L, R, K, T, _, _>(late, out))
     }
 }
 
@@ -308,7 +329,7 @@ where
     K: Clone,
     T: Clone,
     F: FnMut(&K, Window, &[T]) -> R,
-    L: LatePolicy,
+    L: LatePolicy<F>,
 {
     type Contents = Elements<T>;
     type Side = ();
@@ -334,7 +355,13 @@ where
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = (self.function)(firing.key, firing.window, elements.evict(self.keep));
-        Ok(emit_result::<L, _, _, T, _>(&firing, firing.key.clone(), value, out))
+        Ok(emit_result::<L, F, _, _, T, _>(
+            firing.window,
+            firing.pane,
+            firing.key.clone(),
+            value,
+            out,
+        ))
     }
 
     fn late<C: Collect<Self::Out>>(
@@ -342,7 +369,7 @@ where
         late: Late<T>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, K, R, _, _>(late, out))
+        Ok(emit_late::<L, F, K, R, _, _>(late, out))
     }
 }
 

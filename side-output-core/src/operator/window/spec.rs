@@ -14,7 +14,7 @@ use std::time::Duration;
 splitter! {
     /// Where what comes out of windows goes: results of type `V` by keys of type `K`, or late
     /// records of type `T`.
-    Windowed<K, V, T>, WindowedLanes, WindowStreams {
+    Windowed<K, V, T>, WindowedLanes, WindowStreams, WindowWiring {
         /// What the windows say.
         0 Result(WindowResult<K, V>) results RESULT_TAG .main();
         /// Records that came after their windows were gone.
@@ -47,13 +47,16 @@ pub struct KeepAll;
 pub struct KeepLast(usize);
 
 /// A decision about late records, and so what the outputs are.
+///
+/// `F` is the function of the windows. It decides nothing; it is there for the compile error of
+/// windows that do not decide.
 #[diagnostic::on_unimplemented(
     message = "these windows do not say where late records go",
-    label = "call `.side_output_late_data()` or `.drop_late_data()` first",
+    label = "call `.side_output_late_data()` or `.drop_late_data()` before this",
     note = "a record is late when it comes after its windows were complete and the allowed lateness \
             is over; without a decision it would vanish without a word"
 )]
-pub trait LatePolicy {
+pub trait LatePolicy<F> {
     /// The splitter.
     type Out<K, V, T>: Splitter;
 
@@ -64,7 +67,7 @@ pub trait LatePolicy {
     fn late<K, V, T>(late: Late<T>) -> Option<Self::Out<K, V, T>>;
 }
 
-impl LatePolicy for LateToOutput {
+impl<F> LatePolicy<F> for LateToOutput {
     type Out<K, V, T> = Windowed<K, V, T>;
 
     #[inline]
@@ -78,7 +81,7 @@ impl LatePolicy for LateToOutput {
     }
 }
 
-impl LatePolicy for LateDropped {
+impl<F> LatePolicy<F> for LateDropped {
     type Out<K, V, T> = Single<WindowResult<K, V>>;
 
     #[inline]
@@ -94,8 +97,10 @@ impl LatePolicy for LateDropped {
 
 /// A decision about late records of a [`WindowProcess`].
 #[diagnostic::on_unimplemented(
-    message = "these windows do not say where late records of `{P}` go",
-    label = "call `.side_output_late_data()`, with `impl RouteLate for {P}`, or `.drop_late_data()`"
+    message = "these windows do not say where late records go",
+    label = "call `.side_output_late_data()` or `.drop_late_data()` before this",
+    note = "a record is late when it comes after its windows were complete and the allowed lateness \
+            is over; without a decision it would vanish without a word"
 )]
 pub trait ProcessLate<P: WindowProcess> {
     /// Routes a late record, or counts it.
@@ -104,6 +109,37 @@ pub trait ProcessLate<P: WindowProcess> {
         late: Late<P::In>,
         out: &mut C,
     ) -> Result<usize, StreamError>;
+}
+
+/// What no function is: the bound that windows without a decision fail.
+///
+/// A missing implementation for [`LateUndecided`] would be reported as a method that does not
+/// exist. One whose bound fails is reported in the words of the trait.
+pub trait LateDecided {}
+
+#[diagnostic::do_not_recommend]
+impl<F: LateDecided> LatePolicy<F> for LateUndecided {
+    type Out<K, V, T> = Single<WindowResult<K, V>>;
+
+    fn result<K, V, T>(result: WindowResult<K, V>) -> Single<WindowResult<K, V>> {
+        Single(result)
+    }
+
+    fn late<K, V, T>(_late: Late<T>) -> Option<Single<WindowResult<K, V>>> {
+        None
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: WindowProcess + LateDecided> ProcessLate<P> for LateUndecided {
+    fn late<C: Collect<P::Out>>(
+        _process: &mut P,
+        _late: Late<P::In>,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        out.tally().late += 1;
+        Ok(0)
+    }
 }
 
 impl<P: RouteLate> ProcessLate<P> for LateToOutput {
@@ -212,7 +248,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&G::In) -> K,
         Tr: Trigger<G::In>,
         G: Aggregate,
-        L: LatePolicy,
+        L: LatePolicy<G>,
     {
         let body = Aggregated { aggregate, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -230,7 +266,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         R: FnMut(&mut T, T),
-        L: LatePolicy,
+        L: LatePolicy<R>,
     {
         let body = Reduced { reduce, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -268,7 +304,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LatePolicy,
+        L: LatePolicy<Fn>,
     {
         let body = Applied { function, keep: self.evictor.keep(), types: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)

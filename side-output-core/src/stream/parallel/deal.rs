@@ -1,5 +1,5 @@
 use super::super::source::CHUNK;
-use super::super::{BoxSource, DataFeed, DataStream, Fed, Feed, Intake, Source};
+use super::super::{BoxSource, DataFeed, DataStream, Fed, Feed as _, Intake, Source};
 use crate::error::StreamError;
 use crate::output::Lane;
 use crate::sync::Mutex;
@@ -153,13 +153,16 @@ impl<T> Source<T> for DealtSource<T> {
 
 type Input<T> = Box<dyn Deal<T> + Send>;
 
+/// What a source says when it was read.
+type Read = Result<bool, StreamError>;
+
 impl<T> DealtSource<T> {
     /// Takes what is there for this partition, or the input to read more, or has to wait.
     fn take_input(
         &self,
         cx: &Context<'_>,
         into: &mut Lane<T>,
-    ) -> Result<(Input<T>, usize), Poll<Result<bool, StreamError>>> {
+    ) -> Result<(Input<T>, usize), Poll<Read>> {
         let Table { dealer, wakers } = &*self.table;
         let mut dealer = dealer.lock();
         let lane = &mut dealer.lanes[self.partition];

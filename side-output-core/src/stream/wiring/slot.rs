@@ -86,5 +86,7 @@ empty_slot!(Unwired, Absent);
 )]
 pub trait NotWired {}
 
+#[diagnostic::do_not_recommend]
 impl NotWired for Unwired {}
+#[diagnostic::do_not_recommend]
 impl NotWired for Absent {}

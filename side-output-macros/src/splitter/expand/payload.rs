@@ -20,7 +20,7 @@ pub(super) fn structs(splitter: &Splitter) -> TokenStream {
         let (_, _, where_clause) = generics.split_for_impl();
         let (link, variant) = (splitter.link(), output.ident.to_string());
         let doc = format!("Payload of the output `{variant}` of {link}.");
-        let docs = output.docs_or("");
+        let docs = output.docs_after(&doc);
         let fields = payload.fields.iter().map(|field| {
             let (cfg, attrs, ident, ty) = (&field.cfg, &field.attrs, &field.ident, &field.ty);
             let default = field.attrs.iter().all(|attribute| !attribute.path().is_ident("doc"));
@@ -33,8 +33,6 @@ pub(super) fn structs(splitter: &Splitter) -> TokenStream {
         Some(quote! {
             #splitter_cfg
             #cfg
-            #[doc = #doc]
-            #[doc = ""]
             #docs
             #derive
             #[allow(

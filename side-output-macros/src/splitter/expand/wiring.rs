@@ -160,6 +160,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
                 #(#lanes_taken)*
             }
 
+            #[inline]
             fn visit<__V: #so::DestinationVisitor>(&mut self, visitor: &mut __V) {
                 #(#visits)*
             }
@@ -203,12 +204,10 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
         let after = replaced(line);
         let old = replaced(quote!(_));
         let new = replaced(quote!(#so::Line::new::<#ty, __M, #index>(destination)));
-        let docs = output.docs_or("");
-        let doc = format!("Gives the output `{}` its destination.", output.ident);
+        let docs =
+            output.docs_after(&format!("Gives the output `{}` its destination.", output.ident));
         quote! {
             #cfg
-            #[doc = #doc]
-            #[doc = ""]
             #docs
             #vis fn #field<__M, __K: #so::IntoDestination<#payload, __M>>(
                 self,
@@ -237,6 +236,7 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
 /// ```text
 /// #[diagnostic::on_unimplemented(message = "output `Invalid` of the splitter `Orders` …", …)]
 /// pub trait InvalidIsWired {}
+/// #[diagnostic::do_not_recommend]
 /// impl<T, K> InvalidIsWired for Line<T, K> {}
 /// ```
 fn mark(splitter: &Splitter, output: &Output) -> TokenStream {
@@ -262,6 +262,7 @@ fn mark(splitter: &Splitter, output: &Output) -> TokenStream {
     quote! {
         #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
         pub trait #mark {}
+        #[diagnostic::do_not_recommend]
         impl<__T, __K> #mark for #so::Line<__T, __K> {}
         #absent
     }

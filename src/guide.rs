@@ -1,0 +1,4 @@
+//! Chapters that go further than the [crate documentation](crate). Their examples are tests.
+
+#[doc = include_str!("guide/event_time.md")]
+pub mod event_time {}
