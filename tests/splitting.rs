@@ -80,7 +80,7 @@ fn split_02_an_output_that_is_never_read_is_reported_and_holds_up_nobody() {
     assert!(log.texts().is_empty(), "{:?}", log.texts());
 }
 
-/// SPLIT-04: see also `tests/union.rs`.
+/// SPLIT-04: what a union does with time is in `tests/event_time.rs`.
 #[test]
 fn split_04_merged_outputs_hold_each_record_once() {
     let NumbersStreams { even, odd } = stream::iter(1..=6).split_with(by_parity);
@@ -165,8 +165,8 @@ enum Copies {
     Unmatched(i32),
 }
 
-/// SPLIT-07: a variant is one choice; every match takes taps, and `Clone` where a record is copied
-/// (`tests/ui/taps/copy_without_clone.rs`).
+/// SPLIT-07: a variant is one choice; every match takes taps, and a `clone` where a record goes to
+/// two of them.
 #[test]
 fn split_07_exclusive_and_every_match_are_both_there() {
     #[splitter]
