@@ -59,7 +59,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let RefusalsStreams { temporary, r#final } = refused.split_with(split_refusal);
     // Side outputs have timestamps and watermarks as any other stream has.
     let outages = temporary
-        .window_all(Tumbling::of(Duration::from_secs(60)))
+        .window_all(Tumbling::of(Duration::from_mins(1)))
         .drop_late_data()
         .aggregate(Count::new());
 

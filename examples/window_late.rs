@@ -56,8 +56,8 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
     let WindowStreams { results, late } = orders
         .key_by(|order: &Order| order.product)
-        .window(Tumbling::of(Duration::from_secs(300)))
-        .allowed_lateness(Duration::from_secs(60))
+        .window(Tumbling::of(Duration::from_mins(5)))
+        .allowed_lateness(Duration::from_mins(1))
         .side_output_late_data()
         .aggregate(AmountSum);
 

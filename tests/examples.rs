@@ -28,9 +28,11 @@ examples! {
     window_late = "../examples/window_late.rs",
 }
 
+type Example = fn(&mut Vec<u8>) -> Result<(), Box<dyn Error>>;
+
 /// Runs an example twice: what it prints does not depend on chance.
 #[track_caller]
-fn assert_prints(run: fn(&mut Vec<u8>) -> Result<(), Box<dyn Error>>, expected: &str) {
+fn assert_prints(run: Example, expected: &str) {
     for _ in 0..2 {
         let mut out = Vec::new();
         run(&mut out).unwrap();
@@ -42,12 +44,12 @@ fn assert_prints(run: fn(&mut Vec<u8>) -> Result<(), Box<dyn Error>>, expected: 
 fn broadcast_routing_prints() {
     assert_prints(
         broadcast_routing::run,
-        r#"standard    order 1 (DE), by configuration 2
+        r"standard    order 1 (DE), by configuration 2
 standard    order 4 (BR), by configuration 2
 express     order 2 (US), by configuration 2
 review      order 3 (FR), by configuration 2
 bad_config  unknown output `expres`; expected one of `standard`, `express`, `review`, `bad_config` at line 1 column 15
-"#,
+",
     );
 }
 
@@ -55,10 +57,10 @@ bad_config  unknown output `expres`; expected one of `standard`, `express`, `rev
 fn copy_prints() {
     assert_prints(
         copy::run,
-        r#"archive: one, two, three
+        r"archive: one, two, three
 index:   one, two, three
 3 records in, 6 copies out
-"#,
+",
     );
 }
 
@@ -85,9 +87,9 @@ dead letter, line 5, byte 86: missing field `name` at line 1 column 8
 fn even_odd_prints() {
     assert_prints(
         even_odd::run,
-        r#"even: [2, 4, 6, 8, 10]
+        r"even: [2, 4, 6, 8, 10]
 sum of the odd ones: 25
-"#,
+",
     );
 }
 
@@ -95,12 +97,12 @@ sum of the odd ones: 25
 fn nested_prints() {
     assert_prints(
         nested::run,
-        r#"1 to try again in the minute [60000, 120000)
+        r"1 to try again in the minute [60000, 120000)
 2 to try again in the minute [0, 60000)
 500 accepted
 700 accepted
 90 refused, code 402
-"#,
+",
     );
 }
 
@@ -133,7 +135,7 @@ invalid: ["x"]
 fn out_of_order_prints() {
     assert_prints(
         out_of_order::run,
-        r#"A of second  1, watermark none yet
+        r"A of second  1, watermark none yet
 C of second  4, watermark -4001 ms
 B of second  2, watermark -1001 ms
 E of second 11, watermark -1001 ms
@@ -146,7 +148,7 @@ window [0, 10000) in order: ABCD
 window [10000, 20000) in order: EG
 window [20000, 30000) in order: HI
 late: F, at 9000, 1999 ms behind the watermark 10999; window [0, 10000) had been complete for 1000 ms
-"#,
+",
     );
 }
 
@@ -154,11 +156,11 @@ late: F, at 9000, 1999 ms behind the watermark 10999; window [0, 10000) had been
 fn reconcile_prints() {
     assert_prints(
         reconcile::run,
-        r#"order o-1 is matched by the payment of o-1
+        r"order o-1 is matched by the payment of o-1
 order o-2 of 5000 ms was not paid within 10 minutes
 payment of o-2: no order waits for it
 payment of o-3: no order waits for it
-"#,
+",
     );
 }
 
@@ -166,13 +168,13 @@ payment of o-3: no order waits for it
 fn timer_alerts_prints() {
     assert_prints(
         timer_alerts::run,
-        r#"attic, minute 0: 3 readings
+        r"attic, minute 0: 3 readings
 cellar, minute 0: 2 readings
 attic, minute 1: 1 readings
 cellar, minute 1: 3 readings
 ALERT cellar, minute 0: 1 missing
 ALERT attic, minute 1: 2 missing
-"#,
+",
     );
 }
 
@@ -180,13 +182,13 @@ ALERT attic, minute 1: 2 missing
 fn window_late_prints() {
     assert_prints(
         window_late::run,
-        r#"tea       0 s to 300 s:  15  (on time)
+        r"tea       0 s to 300 s:  15  (on time)
 coffee    0 s to 300 s:  30  (on time)
 tea       0 s to 300 s:  16  (late update 1)
 tea     300 s to 600 s:  20  (on time)
 coffee  300 s to 600 s:   7  (on time)
 late: tea 100, at 280000, 114999 ms behind the watermark 394999; window [0, 300000) had been complete for 95000 ms
-"#,
+",
     );
 }
 

@@ -135,7 +135,7 @@ fn data_02_the_unit_is_said_where_the_number_is_read() {
 
 #[test]
 fn data_02_microseconds_taken_for_milliseconds_do_not_move_the_watermark() {
-    let day = Duration::from_secs(86_400);
+    let day = Duration::from_hours(24);
     let clock = TestClock::at(Timestamp::from_secs(INSTANT));
     let millis = [INSTANT * 1000, INSTANT * 1_000_000, INSTANT * 1000 + 5];
     let StampedStreams { records, future_skew: implausible_time } =
@@ -195,15 +195,14 @@ fn fields(line: &str) -> Result<Vec<String>, String> {
     let mut fields = Vec::new();
     let mut rest = line;
     loop {
-        let (field, after) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_field(quoted, fields.len() + 1)?,
-            None => {
-                let (field, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
-                if field.contains('"') {
-                    return Err(format!("a quote inside of field {}", fields.len() + 1));
-                }
-                (field.to_owned(), after)
+        let (field, after) = if let Some(quoted) = rest.strip_prefix('"') {
+            quoted_field(quoted, fields.len() + 1)?
+        } else {
+            let (field, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+            if field.contains('"') {
+                return Err(format!("a quote inside of field {}", fields.len() + 1));
             }
+            (field.to_owned(), after)
         };
         fields.push(field);
         match after.strip_prefix(',') {
