@@ -3,11 +3,12 @@
 use futures::executor::block_on;
 use futures::task::Context as TaskContext;
 use futures::{FutureExt as _, Stream, StreamExt as _, future, stream};
-use side_output::operator::{Operator, Progress, StampedStreams};
+use side_output::operator::{Operator as _, Progress, StampedStreams};
 use side_output::output::{Single, Tally};
 use side_output::prelude::*;
 use side_output::{
-    Alignment, Clock, Collect, Count, Element, Mark, SystemClock, TestClock, WatermarkGenerator,
+    Alignment, Clock as _, Collect, Count, Element, Mark, SystemClock, TestClock,
+    WatermarkGenerator,
 };
 use std::pin::Pin;
 use std::time::Duration;
@@ -267,7 +268,8 @@ fn time_13_the_late_counter_is_the_number_of_late_records() {
     let records: Vec<(i64, i64)> = (0..1000)
         .map(|n| (n % 12, if n >= 500 && n % 13 == 0 && n < 500 + 13 * 37 { n - 60 } else { n }))
         .collect();
-    let expected = records.iter().enumerate().filter(|(n, (_, second))| *n as i64 != *second);
+    let expected =
+        records.iter().enumerate().filter(|(n, (_, second))| i64::try_from(*n).unwrap() != *second);
     assert_eq!(expected.count(), 37);
     let keyed = || {
         DataStream::from_stream(stream::iter(records.clone()))

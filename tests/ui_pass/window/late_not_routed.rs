@@ -18,7 +18,12 @@ impl WindowProcess for Add {
     type KeyState = ();
     type Out = Sums;
 
-    fn process(&mut self, (): &(), records: &[u32], _: &mut WindowContext<'_, Self>) -> impl Routes<Sums> {
+    fn process(
+        &mut self,
+        (): &(),
+        records: &[u32],
+        _: &mut WindowContext<'_, Self>,
+    ) -> impl Routes<Sums> {
         Sums::Sum(records.iter().sum())
     }
 }
