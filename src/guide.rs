@@ -1,4 +1,4 @@
-//! The guide, chapter by chapter. Its examples are tests.
+//! Chapters that go further than the [crate documentation](crate). Their examples are tests.
 
 #[doc = include_str!("guide/event_time.md")]
 pub mod event_time {}

@@ -431,3 +431,33 @@ mod what_a_function_may_return {
         assert!(even!(stream::iter(["seven"]).split_with(result)).is_err());
     }
 }
+
+mod macro_08_and_14 {
+    use super::*;
+    use side_output_tests_renamed::{
+        Orders, OrdersInvalid, OrdersStreams, OrdersTag, split_order, two_sides,
+    };
+
+    #[test]
+    fn macro_08_a_splitter_of_another_crate() {
+        let texts = || stream::iter(["1", "x"]);
+        let OrdersStreams { valid, invalid, audited } = texts().split_with(split_order);
+        drop((valid, audited));
+        let invalid: Vec<OrdersInvalid> = block_on(invalid.collect());
+        assert_eq!(invalid, [OrdersInvalid { text: "x" }]);
+        let mut streams = texts().split_with(split_order);
+        drop(streams.get_side_output(Orders::AUDITED_TAG));
+        let wiring = texts().split_with(split_order).wire();
+        let run = wiring.valid(discard()).invalid(discard()).audited(discard()).run();
+        assert!(block_on(run).unwrap().is_balanced());
+        assert_eq!(split_order("7").tag(), OrdersTag::Valid);
+    }
+
+    two_sides!(pub(super) enum Sides: Vec<(u8, &'static str)>);
+
+    #[test]
+    fn macro_14_and_19_a_splitter_by_the_macro_of_another_crate() {
+        assert!(matches!(SidesTag::Right.route(vec![(1, "a")]), Sides::Right(_)));
+        assert_eq!(Sides::Left(vec![]).tag().name(), "left");
+    }
+}

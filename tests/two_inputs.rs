@@ -491,3 +491,40 @@ fn a_barrier_passes_when_both_inputs_have_brought_it() {
     assert_eq!(texts(&elements[..barrier]), ["1", "x", "y"]);
     assert_eq!(texts(&elements[barrier..]), ["2", "z"]);
 }
+
+#[test]
+fn reconciled_streams_can_be_read_or_wired() {
+    let orders =
+        || DataStream::from_stream(stream::iter([(1, 10), (2, 20)])).key_by(|row: &Row| row.0);
+    let pays =
+        || DataStream::from_stream(stream::iter([(1, 11), (3, 30)])).key_by(|row: &Row| row.0);
+    let ten_minutes = Duration::from_mins(10);
+
+    let mut unmatched = Vec::new();
+    let ledger = block_on(
+        orders()
+            .reconcile(pays(), ten_minutes)
+            .wire()
+            .matched(discard())
+            .unmatched_left(&mut unmatched)
+            .unmatched_right(each(|row| assert_eq!(row, (3, 30))))
+            .late_left(discard())
+            .late_right(discard())
+            .run(),
+    )
+    .unwrap();
+    assert_eq!(unmatched, [(2, 20)]);
+    assert_eq!(ledger["matched"].routed, 1);
+    assert_eq!(ledger["unmatched_right"].delivered, 1);
+    assert!(ledger.is_balanced(), "{ledger:?}");
+
+    let mut streams = orders().reconcile(pays(), ten_minutes).boxed();
+    let matched = streams.get_side_output(Joined::MATCHED_TAG);
+    let ledger = streams.ledger_handle();
+    streams.unmatched_left.discard();
+    streams.unmatched_right.discard();
+    streams.late_left.discard();
+    streams.late_right.discard();
+    assert_eq!(block_on(matched.collect::<Vec<_>>()), [Match { left: (1, 10), right: (1, 11) }]);
+    assert!(ledger.read().is_balanced());
+}

@@ -37,10 +37,10 @@ mod declare {
 
 #[path = "ui_pass/keyed"]
 mod keyed {
+    mod config_is_read_only;
     mod key_of_another_type;
-    mod record_side_changes_configuration;
+    mod keyed_function_without_key;
     mod timer_without_key;
-    mod unkeyed_stream_with_keyed_function;
 }
 
 #[path = "ui_pass/read"]
@@ -69,6 +69,8 @@ mod split {
     mod forgotten_return_in_match_arm;
     mod forgotten_return_in_method;
     mod forgotten_return_of_a_helper;
+    mod forgotten_return_of_a_moved_record;
+    mod forgotten_return_of_an_option;
     mod path_routes_nothing;
     mod returns_nothing;
     mod undeclared_variant;
@@ -81,6 +83,7 @@ mod split {
 mod window {
     mod late_not_routed;
     mod late_undecided;
+    mod late_undecided_process;
 }
 
 #[path = "ui_pass/wire"]

@@ -29,14 +29,16 @@ pub use self::keyed_process::KeyedProcess;
 pub use self::process::{Co, CoProcess, Process, Processing};
 pub use self::reconcile::{
     Match, Pending, Reconcile, ReconcileWithin, Reconciliation, ReconciliationLanes,
-    ReconciliationStreams,
+    ReconciliationStreams, ReconciliationWiring,
 };
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
-pub use self::timestamps::{AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams};
+pub use self::timestamps::{
+    AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams, StampedWiring,
+};
 pub use self::window::{
     Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDecided, LateDropped,
     LatePolicy, LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
-    WindowOperator, WindowStreams, Windowed, WindowedLanes, Windows,
+    WindowOperator, WindowStreams, WindowWiring, Windowed, WindowedLanes, Windows,
 };
 
 use crate::error::StreamError;

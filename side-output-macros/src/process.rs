@@ -29,12 +29,12 @@ pub(crate) fn process(args: TokenStream, mut function: ItemFn) -> TokenStream {
     if let Some(FnArgs { splitter, krate }) = &args {
         check_returns(splitter, &function, &mut errors);
         function.block.stmts.splice(0..0, assert_splitter(splitter, krate.as_ref(), &function.sig));
-        silent |= lost::check(splitter, &function, &mut errors);
+        silent |= lost::check(splitter, &mut function, &mut errors);
     }
     // Last, because an `allow` of the user would win if it came after it. Where our own message
     // has been given, the lint would only repeat it.
     function.attrs.push(if silent {
-        syn::parse_quote!(#[allow(unused_must_use)])
+        syn::parse_quote!(#[allow(unused_must_use, unreachable_code)])
     } else {
         syn::parse_quote!(#[deny(unused_must_use)])
     });

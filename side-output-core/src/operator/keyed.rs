@@ -172,8 +172,10 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         if empty && self.keys.is_idle(slot) {
             self.keys.remove(slot);
         } else if let Some(time_to_live) = self.time_to_live {
-            let from = at.max(self.watermark);
-            self.keys.keep_until(slot, from.saturating_add_millis(time_to_live));
+            // Without any time yet, there is nothing to count from.
+            if let Some(from) = at.max(self.watermark).known() {
+                self.keys.keep_until(slot, from.saturating_add_millis(time_to_live));
+            }
         }
         routes
     }

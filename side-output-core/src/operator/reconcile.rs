@@ -7,7 +7,7 @@ use std::time::Duration;
 
 by_hand::splitter! {
     /// Where the records of two reconciled streams go.
-    Reconciliation<L, R>, ReconciliationLanes, ReconciliationStreams {
+    Reconciliation<L, R>, ReconciliationLanes, ReconciliationStreams, ReconciliationWiring {
         /// A record of each stream, with the same key and times close enough to each other.
         0 Matched(Match<L, R>) matched MATCHED_TAG .main();
         /// A record of the first stream for which none of the second one came in time.

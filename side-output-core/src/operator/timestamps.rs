@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 splitter! {
     /// Where a record goes when its timestamp may be too far in the future; see
     /// [`Watermarks::max_future_skew`].
-    Stamped<T>, StampedLanes, StampedStreams {
+    Stamped<T>, StampedLanes, StampedStreams, StampedWiring {
         /// Records with their timestamps.
         0 Record(T) records RECORD_TAG .main();
         /// Records whose timestamps are too far ahead of the clock.

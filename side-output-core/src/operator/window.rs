@@ -13,7 +13,7 @@ pub use self::body::{
 };
 pub use self::spec::{
     Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy, LateToOutput, LateUndecided,
-    ProcessLate, WindowStreams, Windowed, WindowedLanes, Windows,
+    ProcessLate, WindowStreams, WindowWiring, Windowed, WindowedLanes, Windows,
 };
 
 use self::aligned::Aligned;

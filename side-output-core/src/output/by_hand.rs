@@ -4,7 +4,7 @@
 macro_rules! splitter {
     (
         $(#[$meta:meta])*
-        $name:ident<$($param:ident),*>, $lanes:ident, $streams:ident {
+        $name:ident<$($param:ident),*>, $lanes:ident, $streams:ident, $wiring:ident {
             $($(#[$doc:meta])* $index:literal $variant:ident($payload:ty) $field:ident $tag:ident
                 $(.$spec:ident())?;)*
         }
@@ -119,6 +119,7 @@ macro_rules! splitter {
             }
         }
 
+        // Nobody means this one where an enum lacks `#[splitter]`.
         #[diagnostic::do_not_recommend]
         impl<$($param),*> $crate::output::Splitter for $name<$($param),*> {
             type Lanes = $lanes<$($param),*>;
@@ -141,6 +142,11 @@ macro_rules! splitter {
             ) -> $streams<$($param,)* $crate::stream::Typed<D>> {
                 $streams { $($field: hub.stream::<$index>(),)* }
             }
+        }
+
+        $crate::output::by_hand::wiring! {
+            [$name] [$name<$($param),*>] [$lanes<$($param),*>] [$streams] [$wiring] [$($param),*]
+            $($index $variant $field;)*
         }
 
         $crate::output::by_hand::outputs! {
@@ -201,4 +207,166 @@ macro_rules! output {
     };
 }
 
-pub(crate) use {output, outputs, splitter};
+/// The wiring: a destination for each output, in a tuple. A type parameter has the name of the
+/// variant whose destination it is, so payloads are named by the output, not by their types.
+macro_rules! wiring {
+    (
+        [$enum:ident] [$name:ty] [$lanes:ty] [$streams:ident] [$wiring:ident] [$($param:ident),*]
+        $($index:literal $variant:ident $field:ident;)*
+    ) => {
+        #[doc = concat!("The outputs of [`", stringify!($streams), "`] on their way to destinations.")]
+        ///
+        /// Each output has a method that takes its destination; when all have one, `run` drives
+        /// them together.
+        #[must_use = "a wiring does nothing until it is run"]
+        pub struct $wiring<$($param,)* D, W> {
+            wiring: $crate::stream::wiring::Wiring<$name, D>,
+            lines: W,
+        }
+
+        impl<$($param,)* D, W> std::fmt::Debug for $wiring<$($param,)* D, W> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($wiring))
+                    .field("wiring", &self.wiring)
+                    .finish_non_exhaustive()
+            }
+        }
+
+        impl<$($param,)* D: $crate::stream::Driver<$name>>
+            $streams<$($param,)* $crate::stream::Typed<D>>
+        {
+            /// Leads every output to a destination, so that none can be forgotten.
+            pub fn wire(
+                self,
+            ) -> $wiring<
+                $($param,)*
+                D,
+                ($($crate::output::by_hand::unwired!($variant),)*),
+            > {
+                let mut wiring = $crate::stream::wiring::Wiring::new();
+                $(wiring.attach::<$index>(self.$field);)*
+                let lines = ($({
+                    let $field = $crate::stream::wiring::Unwired::new();
+                    $field
+                },)*);
+                $wiring { wiring, lines }
+            }
+        }
+
+        impl<$($param,)* $($variant),*> $crate::stream::wiring::Destinations<$name>
+            for ($($crate::stream::wiring::Line<
+                <$name as $crate::output::OutputAt<$index>>::Payload,
+                $variant,
+            >,)*)
+        where
+            $($variant: $crate::stream::wiring::Destination<
+                <$name as $crate::output::OutputAt<$index>>::Payload,
+            >,)*
+        {
+            #[inline]
+            fn push(&mut self, route: $name, at: $crate::time::Timestamp) {
+                let ($($field,)*) = self;
+                match route {
+                    $($enum::$variant(payload) => $field.push(payload, at),)*
+                }
+            }
+
+            fn take_lanes(&mut self, lanes: &mut $lanes) {
+                let ($($field,)*) = self;
+                $($field.take_lane(&mut lanes.$field);)*
+            }
+
+            fn visit<Vis: $crate::stream::wiring::DestinationVisitor>(
+                &mut self,
+                visitor: &mut Vis,
+            ) {
+                let ($($field,)*) = self;
+                $(visitor.line($field);)*
+            }
+        }
+
+        impl<$($param,)* D, $($variant),*> $wiring<$($param,)* D, ($(
+            $crate::stream::wiring::Line<
+                <$name as $crate::output::OutputAt<$index>>::Payload,
+                $variant,
+            >,
+        )*)>
+        where
+            D: $crate::stream::Driver<$name>,
+            $($variant: $crate::stream::wiring::Destination<
+                <$name as $crate::output::OutputAt<$index>>::Payload,
+            >,)*
+        {
+            /// Drives the input and all destinations, to the end.
+            pub fn run(self) -> $crate::stream::wiring::Run<$name, D, ($(
+                $crate::stream::wiring::Line<
+                    <$name as $crate::output::OutputAt<$index>>::Payload,
+                    $variant,
+                >,
+            )*)> {
+                self.wiring.run(self.lines)
+            }
+        }
+
+        $crate::output::by_hand::lines! {
+            [$name] [$wiring] [$($param),*] []
+            $($index $variant $field;)*
+        }
+    };
+}
+
+macro_rules! unwired {
+    ($variant:ident) => {
+        $crate::stream::wiring::Unwired
+    };
+}
+
+/// The methods of a wiring, each with what stands before and after its output.
+macro_rules! lines {
+    ([$name:ty] [$wiring:ident] $params:tt [$($before:tt)*]) => {};
+    (
+        [$name:ty] [$wiring:ident] [$($param:ident),*] [$($bvariant:ident $bfield:ident;)*]
+        $index:literal $variant:ident $field:ident;
+        $($aindex:literal $avariant:ident $afield:ident;)*
+    ) => {
+        impl<$($param,)* D, $($bvariant,)* $($avariant,)*> $wiring<
+            $($param,)*
+            D,
+            ($($bvariant,)* $crate::stream::wiring::Unwired, $($avariant,)*),
+        > {
+            #[doc = concat!("Leads the output `", stringify!($field), "` to `destination`.")]
+            pub fn $field<How, To>(
+                self,
+                destination: To,
+            ) -> $wiring<
+                $($param,)*
+                D,
+                (
+                    $($bvariant,)*
+                    $crate::stream::wiring::Line<
+                        <$name as $crate::output::OutputAt<$index>>::Payload,
+                        To::Destination,
+                    >,
+                    $($avariant,)*
+                ),
+            >
+            where
+                To: $crate::stream::wiring::IntoDestination<
+                    <$name as $crate::output::OutputAt<$index>>::Payload,
+                    How,
+                >,
+            {
+                let ($($bfield,)* _, $($afield,)*) = self.lines;
+                let $field = $crate::stream::wiring::Line::new::<$name, How, $index>(destination);
+                $wiring { wiring: self.wiring, lines: ($($bfield,)* $field, $($afield,)*) }
+            }
+        }
+
+        $crate::output::by_hand::lines! {
+            [$name] [$wiring] [$($param),*] [$($bvariant $bfield;)* $variant $field;]
+            $($aindex $avariant $afield;)*
+        }
+    };
+}
+
+pub(crate) use {lines, output, outputs, splitter, unwired, wiring};

@@ -35,6 +35,26 @@ pub enum Due {
 /// State and timers of every key: a slab of slots, and a map from the key to its slot.
 ///
 /// A record's key is hashed once. Everything after that, timers included, goes by the slot.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::Timestamp;
+/// use side_output::state::{Due, Keys};
+///
+/// let mut keys: Keys<&str, u32> = Keys::new();
+/// let slot = keys.slot("a");
+/// let mut key = None;
+/// *keys.lend(slot, &mut key) += 1;
+/// keys.lend(slot, &mut key);
+/// keys.set_timer(slot, Timestamp::from_millis(5));
+///
+/// assert_eq!(keys.pop_due(Timestamp::from_millis(4)), None);
+/// let due = keys.pop_due(Timestamp::from_millis(5));
+/// assert_eq!(due, Some(Due::Timer(slot, Timestamp::from_millis(5))));
+/// keys.remove(slot);
+/// assert!(keys.is_empty());
+/// ```
 pub struct Keys<K, S> {
     index: FxHashMap<K, u32>,
     slots: Vec<Slot<K, S>>,

@@ -129,6 +129,23 @@ impl Times {
 /// keeps beside the key's state; an entry of the heap that is not there any more is dead. Dead
 /// entries are swept as soon as they are two of three, so that a timer that is moved again
 /// and again does not pile up.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::Timestamp;
+/// use side_output::state::{Timers, Times};
+///
+/// let at = Timestamp::from_millis;
+/// let (mut timers, mut times) = (Timers::new(), Times::new());
+/// timers.set(0, &mut times, at(7));
+/// timers.set(0, &mut times, at(3));
+/// assert!(!timers.set(0, &mut times, at(3)));
+/// timers.delete(&mut times, at(7));
+/// assert_eq!(timers.peek(at(5)), Some((0, at(3))));
+/// assert!(timers.pop(&mut times));
+/// assert!(timers.is_empty() && times.is_empty());
+/// ```
 #[derive(Default)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,

@@ -268,7 +268,10 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 
     /// Routes each record by `function`, with its timestamp and the watermark in the context.
-    pub fn split_with<S, M, F>(self, function: F) -> S::Streams<Typed<SplitDrive<T, Src, S, F, M>>>
+    pub fn split_with<S, M, F>(
+        self,
+        function: F,
+    ) -> OperatorStreams<DataFeed<T, Src>, Split<T, S, F, M>>
     where
         S: Splitter,
         F: SplitFn<T, S, M>,

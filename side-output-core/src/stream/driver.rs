@@ -52,12 +52,11 @@ pub trait Driver<S: Splitter> {
     fn failed(&self) -> u64;
 }
 
-/// Records taken from the input, and those with which the operator is through: one less after a
-/// panic or an error.
+/// Records taken from the input, and those of them for which the operator failed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     received: u64,
-    settled: u64,
+    failed: u64,
 }
 
 /// An operator and its feed.
@@ -75,7 +74,7 @@ pub struct Drive<Fd, Op> {
 impl<Fd, Op> Drive<Fd, Op> {
     /// Lets `feed` drive `op`.
     pub const fn new(feed: Fd, op: Op) -> Self {
-        let counts = Counts { received: 0, settled: 0 };
+        let counts = Counts { received: 0, failed: 0 };
         Self { feed, op, counts, due: None, closed: false, ended: false }
     }
 
@@ -97,7 +96,7 @@ where
         out: &mut C,
     ) -> Fed {
         let Self { feed, op, counts, due, closed, ended } = self;
-        let counts = Counting { now: *counts, total: counts };
+        let counts = Counting { received: counts.received, at_work: false, total: counts };
         let mut stage = Stage { op, out, counts, due, closed, room, error: None };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
@@ -123,7 +122,7 @@ where
     }
 
     fn failed(&self) -> u64 {
-        self.counts.received - self.counts.settled
+        self.counts.failed
     }
 }
 
@@ -138,14 +137,17 @@ impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
 
 /// Counts in registers during a turn, and writes back also when it panics.
 struct Counting<'a> {
-    now: Counts,
+    received: u64,
+    /// The operator has the last record that was received; it stays so after an error or a panic.
+    at_work: bool,
     total: &'a mut Counts,
 }
 
 impl Drop for Counting<'_> {
     #[inline]
     fn drop(&mut self) {
-        *self.total = self.now;
+        self.total.received = self.received;
+        self.total.failed += u64::from(self.at_work);
     }
 }
 
@@ -175,10 +177,11 @@ impl<Op, C> Stage<'_, Op, C> {
 impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
     #[inline(always)]
     fn record(&mut self, value: Op::In, at: Timestamp) -> ControlFlow<()> {
-        self.counts.now.received += 1;
+        self.counts.received += 1;
+        self.counts.at_work = true;
         match self.op.on_record(value, at, self.out) {
             Ok(routes) => {
-                self.counts.now.settled += 1;
+                self.counts.at_work = false;
                 // A record without a route costs time as well: it uses up the turn.
                 self.room = self.room.saturating_sub(routes.max(1));
                 if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -8,17 +8,44 @@ use crate::errors::Errors;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
 use std::collections::HashMap;
-use syn::visit::{self, Visit};
-use syn::{Block, Expr, ItemFn, Local, Pat, Path, ReturnType, Stmt};
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Block, Expr, GenericArgument, Item, ItemFn, Local, Pat, Path, PathArguments, ReturnType, Stmt,
+    Type,
+};
 
 /// Records each lost route; says whether there was one.
-pub(super) fn check(splitter: &Path, function: &ItemFn, errors: &mut Errors) -> bool {
+///
+/// It also puts a `return` before them, where the function returns the enum itself: a record that
+/// was moved into a lost route would be reported a second time where it is used afterwards.
+pub(super) fn check(splitter: &Path, function: &mut ItemFn, errors: &mut Errors) -> bool {
     let mut words = Words::default();
     words.visit_return_type(&function.sig.output);
     let returns_self = words.0.contains_key("Self");
     words.visit_tokens(function.block.to_token_stream());
-    let mut lost = Lost { splitter, returns_self, words, errors, found: false };
-    lost.visit_block(&function.block);
+    let returned = match &function.sig.output {
+        ReturnType::Type(_, ty) => wrapped(ty, "{}"),
+        ReturnType::Default => "{}".to_owned(),
+    };
+    let name = |path: &Path| path.segments.last().map(|last| last.ident.clone());
+    let returns_enum = match &function.sig.output {
+        ReturnType::Type(_, ty) => match &**ty {
+            Type::Path(ty) => ty.path.is_ident("Self") || name(&ty.path) == name(splitter),
+            _ => false,
+        },
+        ReturnType::Default => false,
+    };
+    let mut lost = Lost {
+        splitter,
+        returns_self,
+        returns_enum,
+        returned,
+        words,
+        errors,
+        nested: 0,
+        found: false,
+    };
+    lost.visit_block_mut(&mut function.block);
     lost.found
 }
 
@@ -26,6 +53,12 @@ struct Lost<'a> {
     splitter: &'a Path,
     /// The function returns `Self`, so that is the enum.
     returns_self: bool,
+    /// The function returns the enum itself.
+    returns_enum: bool,
+    /// How a route is returned: `{}`, or `Some({})`.
+    returned: String,
+    /// How many closures and blocks with a `return` of their own are around.
+    nested: usize,
     /// How often each word stands in the function.
     words: Words,
     errors: &'a mut Errors,
@@ -60,57 +93,70 @@ impl Words {
     }
 }
 
-impl<'ast> Visit<'ast> for Lost<'_> {
-    fn visit_stmt(&mut self, statement: &'ast Stmt) {
+impl VisitMut for Lost<'_> {
+    fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
         match statement {
             Stmt::Expr(expr, Some(_)) => self.discarded(expr),
             Stmt::Local(Local { pat, init: Some(init), .. }) if self.is_unused(pat) => {
-                self.discarded(&init.expr);
+                self.discarded(&mut init.expr);
             }
             _ => {}
         }
-        visit::visit_stmt(self, statement);
+        visit_mut::visit_stmt_mut(self, statement);
     }
 
-    fn visit_expr(&mut self, expr: &'ast Expr) {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match expr {
             // `_ = route`
             Expr::Assign(assign) if matches!(*assign.left, Expr::Infer(_)) => {
-                self.discarded(&assign.right);
+                self.discarded(&mut assign.right);
             }
             // `drop(route)`
             Expr::Call(call) if call.args.len() == 1 && is_drop(&call.func) => {
-                self.discarded(&call.args[0]);
+                self.discarded(&mut call.args[0]);
             }
             _ => {}
         }
-        visit::visit_expr(self, expr);
+        let nested = matches!(expr, Expr::Closure(_) | Expr::Async(_) | Expr::TryBlock(_));
+        self.nested += usize::from(nested);
+        visit_mut::visit_expr_mut(self, expr);
+        self.nested -= usize::from(nested);
+    }
+
+    fn visit_item_mut(&mut self, item: &mut Item) {
+        self.nested += 1;
+        visit_mut::visit_item_mut(self, item);
+        self.nested -= 1;
     }
 }
 
 impl Lost<'_> {
     /// Looks for routes among the values that `expr`, whose value nobody uses, may have.
-    fn discarded(&mut self, expr: &Expr) {
+    fn discarded(&mut self, expr: &mut Expr) {
         match expr {
-            Expr::Paren(paren) => self.discarded(&paren.expr),
-            Expr::Group(group) => self.discarded(&group.expr),
-            Expr::Block(block) => self.discarded_tail(&block.block),
+            Expr::Paren(paren) => self.discarded(&mut paren.expr),
+            Expr::Group(group) => self.discarded(&mut group.expr),
+            Expr::Block(block) => self.discarded_tail(&mut block.block),
             Expr::If(branches) => {
-                self.discarded_tail(&branches.then_branch);
-                if let Some((_, other)) = &branches.else_branch {
+                self.discarded_tail(&mut branches.then_branch);
+                if let Some((_, other)) = &mut branches.else_branch {
                     self.discarded(other);
                 }
             }
             Expr::Match(matched) => {
-                for arm in &matched.arms {
-                    self.discarded(&arm.body);
+                for arm in &mut matched.arms {
+                    self.discarded(&mut arm.body);
                 }
             }
-            Expr::Tuple(tuple) => tuple.elems.iter().for_each(|element| self.discarded(element)),
-            Expr::Array(array) => array.elems.iter().for_each(|element| self.discarded(element)),
+            Expr::Tuple(tuple) => {
+                tuple.elems.iter_mut().for_each(|element| self.discarded(element));
+            }
+            Expr::Array(array) => {
+                array.elems.iter_mut().for_each(|element| self.discarded(element));
+            }
             // `Some(route)` and the like. `drop(route)` is found where it stands.
             Expr::Call(call) if is_wrapper(&call.func) => {
-                call.args.iter().for_each(|argument| self.discarded(argument));
+                call.args.iter_mut().for_each(|argument| self.discarded(argument));
             }
             _ if self.is_route(expr) => self.report(expr),
             _ => {}
@@ -130,8 +176,8 @@ impl Lost<'_> {
         }
     }
 
-    fn discarded_tail(&mut self, block: &Block) {
-        if let Some(Stmt::Expr(tail, None)) = block.stmts.last() {
+    fn discarded_tail(&mut self, block: &mut Block) {
+        if let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut() {
             self.discarded(tail);
         }
     }
@@ -163,14 +209,36 @@ impl Lost<'_> {
             && !variant.ends_with("_TAG")
     }
 
-    fn report(&mut self, expr: &Expr) {
+    fn report(&mut self, expr: &mut Expr) {
         self.found = true;
-        let route = shortened(expr, &display(self.splitter));
+        let mut route = shortened(expr, &display(self.splitter));
+        if self.nested == 0 {
+            route = self.returned.replace("{}", &route);
+        }
         let message = format!(
             "this route is built but not returned; the record would go nowhere\nreturn it: \
              `return {route};`"
         );
-        self.errors.at(expr, message);
+        self.errors.at(&*expr, message);
+        if self.nested == 0 && self.returns_enum {
+            *expr = syn::parse_quote!(return #expr);
+        }
+    }
+}
+
+/// How a value is returned as `ty`: `Some({})` for an `Option`, and so on inwards.
+fn wrapped(ty: &Type, inner: &str) -> String {
+    let Type::Path(path) = ty else { return inner.to_owned() };
+    let Some(last) = path.path.segments.last() else { return inner.to_owned() };
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return inner.to_owned() };
+    let Some(GenericArgument::Type(argument)) = arguments.args.first() else {
+        return inner.to_owned();
+    };
+    match last.ident.to_string().as_str() {
+        "Option" => format!("Some({})", wrapped(argument, inner)),
+        "Result" => format!("Ok({})", wrapped(argument, inner)),
+        "Vec" => format!("vec![{}]", wrapped(argument, inner)),
+        _ => inner.to_owned(),
     }
 }
 

@@ -66,10 +66,10 @@ fn our_message_replaces_the_lint() {
             ::core::compile_error! {
                 "this route is built but not returned; the record would go nowhere\nreturn it: `return orders::Orders::Invalid(order);`"
             }
-            #[allow(unused_must_use)]
+            #[allow(unused_must_use, unreachable_code)]
             fn split(order: RawOrder) -> orders::Orders {
                 const _: fn(&orders::Orders) -> usize = <orders::Orders as ::side_output::__private::Splitter>::index;
-                Orders::Invalid(order);
+                return Orders::Invalid(order);
                 Orders::Valid(order)
             }
         "#]],
@@ -135,5 +135,23 @@ fn a_method_of_the_enum_may_call_it_self() {
     };
     let expansion = attribute(quote!(Self), method).to_string();
     assert_eq!(expansion.matches("compile_error").count(), 1);
-    assert!(expansion.contains("return it: `return Self::Invalid(order);`"), "{expansion}");
+    assert!(expansion.contains("return it: `return Some(Self::Invalid(order));`"), "{expansion}");
+}
+
+#[test]
+fn the_advice_fits_the_return_type() {
+    for (output, advice) in [
+        ("Orders", "return Orders::Invalid(order);"),
+        ("Option<Orders>", "return Some(Orders::Invalid(order));"),
+        ("Result<Option<Orders>, Error>", "return Ok(Some(Orders::Invalid(order)));"),
+        ("io::Result<Vec<Orders>>", "return Ok(vec![Orders::Invalid(order)]);"),
+        ("impl Routes<Orders>", "return Orders::Invalid(order);"),
+    ] {
+        let function: TokenStream =
+            format!("fn split(order: u8) -> {output} {{ Orders::Invalid(order); x() }}")
+                .parse()
+                .expect("a function");
+        let expansion = attribute(quote!(Orders), function).to_string();
+        assert!(expansion.contains(advice), "{output}: {expansion}");
+    }
 }

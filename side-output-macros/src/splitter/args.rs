@@ -16,15 +16,21 @@ pub(crate) struct EnumArgs {
     pub(crate) vis: Option<Visibility>,
 }
 
-const ENUM_OPTIONS: &[&str] = &["crate", "vis"];
-const OUTPUT_OPTIONS: &[&str] = &["capacity", "overflow", "name"];
+/// The options that an attribute knows.
+struct Grammar {
+    attribute: &'static str,
+    options: &'static [&'static str],
+}
+
+const ENUM: Grammar = Grammar { attribute: "splitter", options: &["crate", "vis"] };
+const OUTPUT: Grammar = Grammar { attribute: "output", options: &["capacity", "overflow", "name"] };
 const OVERFLOWS: &[&str] = &["block", "drop_oldest", "drop_newest", "unbounded"];
 
 impl EnumArgs {
     pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
         let mut args = Self::default();
         let parser = |input: ParseStream<'_>| {
-            options(input, ENUM_OPTIONS, "splitter", errors, |option, input, errors| {
+            options(input, &ENUM, &mut Vec::new(), errors, &mut |option, input, errors| {
                 if option == "crate" {
                     args.krate = Some(Path::parse_mod_style(input)?);
                 } else {
@@ -86,7 +92,7 @@ impl OutputArgs {
             return;
         };
         let parser = |input: ParseStream<'_>| {
-            options_seen(input, OUTPUT_OPTIONS, "output", seen, errors, |option, input, errors| {
+            options(input, &OUTPUT, seen, errors, &mut |option, input, errors| {
                 let value: Expr = input.parse()?;
                 match option {
                     "capacity" => self.capacity = capacity(value, errors),
@@ -148,46 +154,27 @@ fn conditional(attribute: &Attribute) -> Option<Meta> {
         .find(|meta| ["main", "tap", "output"].iter().any(|name| meta.path().is_ident(name)))
 }
 
+/// Reads the value of the option of that name.
 type Value<'a> = dyn FnMut(&str, ParseStream<'_>, &mut Errors) -> syn::Result<()> + 'a;
 
+/// `option = value, …`; a wrong option is recorded and skipped, so that the next one is read too.
 fn options(
     input: ParseStream<'_>,
-    known: &[&str],
-    attribute: &str,
-    errors: &mut Errors,
-    mut value: impl FnMut(&str, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
-) -> syn::Result<()> {
-    options_seen_dyn(input, known, attribute, &mut Vec::new(), errors, &mut value)
-}
-
-fn options_seen(
-    input: ParseStream<'_>,
-    known: &[&str],
-    attribute: &str,
-    seen: &mut Vec<String>,
-    errors: &mut Errors,
-    mut value: impl FnMut(&str, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
-) -> syn::Result<()> {
-    options_seen_dyn(input, known, attribute, seen, errors, &mut value)
-}
-
-/// `option = value, …`; a wrong option is recorded and skipped, so that the next one is read too.
-fn options_seen_dyn(
-    input: ParseStream<'_>,
-    known: &[&str],
-    attribute: &str,
+    grammar: &Grammar,
     seen: &mut Vec<String>,
     errors: &mut Errors,
     value: &mut Value<'_>,
 ) -> syn::Result<()> {
     while !input.is_empty() {
         if !input.peek(Ident::peek_any) {
-            return Err(input.error(format!("expected an option: {}", suggest::list(known))));
+            return Err(
+                input.error(format!("expected an option: {}", suggest::list(grammar.options)))
+            );
         }
         let option = input.call(Ident::parse_any)?;
         let word = option.to_string();
-        if !known.contains(&word.as_str()) {
-            errors.at(&option, unknown(&word, known, attribute));
+        if !grammar.options.contains(&word.as_str()) {
+            errors.at(&option, unknown(&word, grammar));
             skip(input);
         } else if seen.contains(&word) {
             errors.at(&option, format!("option `{word}` is repeated; remove one of them"));
@@ -209,7 +196,8 @@ fn options_seen_dyn(
     Ok(())
 }
 
-fn unknown(word: &str, known: &[&str], attribute: &str) -> String {
+fn unknown(word: &str, grammar: &Grammar) -> String {
+    let Grammar { attribute, options } = *grammar;
     match word {
         "main" | "tap" if attribute == "output" => {
             format!("`{word}` is an attribute of its own; write `#[{word}]`")
@@ -221,7 +209,7 @@ fn unknown(word: &str, known: &[&str], attribute: &str) -> String {
         _ if word.starts_with(char::is_uppercase) && attribute == "splitter" => {
             format!("`{word}` is named at functions only; write `#[splitter]` on the enum")
         }
-        _ => format!("unknown option `{word}`{}", suggest::hint(word, known)),
+        _ => format!("unknown option `{word}`{}", suggest::hint(word, options)),
     }
 }
 
@@ -258,8 +246,8 @@ fn capacity(value: Expr, errors: &mut Errors) -> Option<Expr> {
 
 fn overflow(value: &Expr, errors: &mut Errors) -> Option<LitStr> {
     let Some(Lit::Str(text)) = literal(value) else {
-        let list = OVERFLOWS.map_quoted();
-        errors.at(value, format!("expected one of the policies {list}"));
+        let list = suggest::list(OVERFLOWS);
+        errors.at(value, format!("expected a policy in quotes: {list}"));
         return None;
     };
     let word = text.value();
@@ -297,16 +285,6 @@ fn literal(value: &Expr) -> Option<&Lit> {
         Expr::Lit(literal) => Some(&literal.lit),
         Expr::Group(group) => literal(&group.expr),
         _ => None,
-    }
-}
-
-trait Quoted {
-    fn map_quoted(&self) -> String;
-}
-
-impl Quoted for [&str] {
-    fn map_quoted(&self) -> String {
-        self.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 splitter! {
     /// Where what comes out of windows goes: results of type `V` by keys of type `K`, or late
     /// records of type `T`.
-    Windowed<K, V, T>, WindowedLanes, WindowStreams {
+    Windowed<K, V, T>, WindowedLanes, WindowStreams, WindowWiring {
         /// What the windows say.
         0 Result(WindowResult<K, V>) results RESULT_TAG .main();
         /// Records that came after their windows were gone.

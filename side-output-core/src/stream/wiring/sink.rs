@@ -8,16 +8,20 @@ use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 /// Destination that feeds a `Sink`.
 ///
-/// It grants room for a batch instead of asking the sink for every record.
+/// A record goes straight into the sink as long as that is ready; only what comes while it is not
+/// waits here.
 pub struct ToSink<T, K> {
     sink: Pin<Box<K>>,
     waiting: VecDeque<T>,
+    /// With which the sink is asked when a record comes.
+    waker: Option<Waker>,
+    /// The error of a record that came.
+    error: Option<StreamError>,
     output: &'static str,
-    delivered: u64,
     dropped: u64,
     unflushed: bool,
 }
@@ -38,8 +42,9 @@ where
         ToSink {
             sink: Box::pin(self),
             waiting: VecDeque::new(),
+            waker: None,
+            error: None,
             output: spec.name,
-            delivered: 0,
             dropped: 0,
             unflushed: false,
         }
@@ -55,21 +60,50 @@ where
         StreamError::Destination { output: self.output, source: Arc::from(error.into()) }
     }
 
+    /// Moves what waits into the sink.
     fn poll_empty(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        if let Some(error) = self.error.take() {
+            return Poll::Ready(Err(error));
+        }
         while !self.waiting.is_empty() {
             if let Err(error) = ready!(self.sink.as_mut().poll_ready(cx)) {
                 return Poll::Ready(Err(self.fail(error)));
             }
             if let Some(value) = self.waiting.pop_front() {
-                if let Err(error) = self.sink.as_mut().start_send(value) {
-                    self.dropped += 1;
-                    return Poll::Ready(Err(self.fail(error)));
+                self.send(value);
+                if let Some(error) = self.error.take() {
+                    return Poll::Ready(Err(error));
                 }
-                self.delivered += 1;
-                self.unflushed = true;
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Hands a record to the sink, which is ready.
+    #[inline]
+    fn send(&mut self, value: T) {
+        self.unflushed = true;
+        if let Err(error) = self.sink.as_mut().start_send(value) {
+            self.dropped += 1;
+            self.error = Some(self.fail(error));
+        }
+    }
+
+    /// Whether a record may go straight into the sink.
+    #[inline]
+    fn is_ready(&mut self) -> bool {
+        if !self.waiting.is_empty() || self.error.is_some() {
+            return false;
+        }
+        let Some(waker) = &self.waker else { return false };
+        match self.sink.as_mut().poll_ready(&mut Context::from_waker(waker)) {
+            Poll::Ready(Ok(())) => true,
+            Poll::Ready(Err(error)) => {
+                self.error = Some(self.fail(error));
+                false
+            }
+            Poll::Pending => false,
+        }
     }
 }
 
@@ -82,7 +116,11 @@ where
 
     #[inline]
     fn push(&mut self, value: T, _at: Timestamp) {
-        self.waiting.push_back(value);
+        if self.is_ready() {
+            self.send(value);
+        } else {
+            self.waiting.push_back(value);
+        }
     }
 
     #[inline]
@@ -101,6 +139,10 @@ where
     }
 
     fn poll_progress(&mut self, cx: &mut Context<'_>, idle: bool) -> Poll<Result<(), StreamError>> {
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => self.waker = Some(cx.waker().clone()),
+        }
         ready!(self.poll_empty(cx))?;
         if idle && self.unflushed {
             if let Err(error) = ready!(self.sink.as_mut().poll_flush(cx)) {
@@ -123,10 +165,11 @@ where
         }
     }
 
-    fn sum(&self, _routed: u64) -> Sum {
+    fn sum(&self, routed: u64) -> Sum {
+        let buffered = self.waiting.len() as u64;
         Sum {
-            delivered: self.delivered,
-            buffered: self.waiting.len() as u64,
+            delivered: routed - buffered - self.dropped,
+            buffered,
             dropped: self.dropped,
             discarded: 0,
         }

@@ -49,6 +49,7 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
             const OUTPUTS: &'static [#so::OutputSpec] = &[#(#specs),*];
             const SLOTS: usize = #slots;
 
+            #[inline]
             fn index(&self) -> usize {
                 match self { #(#arms,)* }
             }
@@ -116,10 +117,12 @@ pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
                     const SPEC: #so::OutputSpec = #so::OutputSpec::new(#index, #name)
                         #main #tap #capacity #overflow;
 
+                    #[inline]
                     fn wrap(#bound: #payload) -> Self {
                         #variant
                     }
 
+                    #[inline]
                     fn take(self) -> ::core::result::Result<#payload, Self> {
                         match self {
                             #variant => ::core::result::Result::Ok(#bound),
@@ -183,10 +186,12 @@ pub(super) fn lanes(splitter: &Splitter) -> TokenStream {
                 match route { #arms }
             }
 
+            #[inline]
             fn visit<__V: #so::LaneVisitor>(&mut self, visitor: &mut __V) {
                 #(#cfgs #so::LaneVisitor::lane(visitor, #indexes, &mut self.#fields);)*
             }
 
+            #[inline]
             fn visit_pairs<__V: #so::LanePairVisitor>(
                 &mut self,
                 other: &mut Self,

@@ -160,6 +160,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
                 #(#lanes_taken)*
             }
 
+            #[inline]
             fn visit<__V: #so::DestinationVisitor>(&mut self, visitor: &mut __V) {
                 #(#visits)*
             }

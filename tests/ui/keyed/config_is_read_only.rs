@@ -7,9 +7,9 @@ enum Orders {
     Large(u32),
 }
 
-struct Route;
+struct Limit;
 
-impl BroadcastProcess for Route {
+impl BroadcastProcess for Limit {
     type In = u32;
     type Update = u32;
     type Config = u32;
@@ -17,12 +17,12 @@ impl BroadcastProcess for Route {
 
     fn on_record(
         &mut self,
-        order: u32,
+        amount: u32,
         limit: &u32,
         _cx: &mut BroadcastContext<Orders>,
     ) -> impl Routes<Orders> {
-        *limit = order;
-        if order > *limit { Orders::Large(order) } else { Orders::Small(order) }
+        *limit = amount;
+        Orders::Large(amount)
     }
 
     fn on_update(
@@ -35,9 +35,15 @@ impl BroadcastProcess for Route {
         None::<Orders>
     }
 
-    fn on_unconfigured(&mut self, order: u32, _cx: &mut Context<Orders>) -> impl Routes<Orders> {
-        Orders::Small(order)
+    fn on_unconfigured(
+        &mut self,
+        amount: u32,
+        _cx: &mut Context<Orders>,
+    ) -> impl Routes<Orders> {
+        Orders::Small(amount)
     }
 }
 
-fn main() {}
+fn main() {
+    let _ = Limit;
+}

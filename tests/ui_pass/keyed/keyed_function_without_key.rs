@@ -1,15 +1,15 @@
-use futures::stream;
 use side_output::prelude::*;
 use side_output::{KeyedContext, KeyedProcess};
 
 #[splitter]
 enum Orders {
-    Valid(u32),
+    #[main]
+    Order(u32),
 }
 
-struct Check;
+struct Count;
 
-impl KeyedProcess for Check {
+impl KeyedProcess for Count {
     type Key = u32;
     type In = u32;
     type State = u32;
@@ -18,14 +18,19 @@ impl KeyedProcess for Check {
     fn on_record(
         &mut self,
         order: u32,
-        _count: &mut u32,
+        count: &mut u32,
         _cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Orders> {
-        Orders::Valid(order)
+        *count += 1;
+        Orders::Order(order)
     }
 }
 
+fn run(orders: DataStream<u32>) {
+    let OrdersStreams { order } = orders.key_by(|order: &u32| *order).process(Count);
+    order.discard();
+}
+
 fn main() {
-    let orders = DataStream::from_stream(stream::iter([1, 2]));
-    drop(orders.process(Check));
+    let _ = run;
 }

@@ -1,0 +1,22 @@
+//! Splitting a stream: `cargo bench --bench routing [-- --json] [--n N] [--rounds R] [filter]…`.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod records;
+mod split;
+
+use common::{Options, compete};
+use records::{Counting, Opaque, Owned, Plain};
+
+fn main() {
+    let options = Options::from_args(10_000_000);
+    compete(
+        split::table::<Plain, Counting>("split", "three integers, counting consumers"),
+        &options,
+    );
+    compete(split::table::<Plain, Opaque>("opaque", "three integers, opaque consumers"), &options);
+    compete(
+        split::table::<Owned, Counting>("owned", "with a 40-byte string, counting consumers"),
+        &options,
+    );
+}
