@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 use tokio::task::yield_now;
 
-const WAIT: Duration = Duration::from_secs(600);
+const WAIT: Duration = Duration::from_mins(10);
 
 struct Order {
     id: String,

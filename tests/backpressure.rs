@@ -180,14 +180,14 @@ fn flow_03_dropping_any_outputs_of_nested_splits_lets_the_rest_go_on() {
     for seed in 0..10_000 {
         let mut rng = Rng(seed);
         let SmallStreams { even, odd } = stream::iter(0..64).split_with(by_parity);
-        let SmallStreams { even: a, odd: b } = even.split_with(by_half).boxed();
-        let SmallStreams { even: c, odd: d } = odd.split_with(by_half).boxed();
-        let mut leaves = [Some(a), Some(b), Some(c), Some(d)];
+        let evens = even.split_with(by_half).boxed();
+        let odds = odd.split_with(by_half).boxed();
+        let mut leaves = [evens.even, evens.odd, odds.even, odds.odd].map(Some);
         let mut read = [const { Vec::new() }; 4];
         let mut done = [false; 4];
-        let kept = rng.below(4) as usize;
+        let kept = rng.index(4);
         while !done[kept] {
-            let index = rng.below(4) as usize;
+            let index = rng.index(4);
             if index != kept && rng.below(20) == 0 {
                 leaves[index] = None;
                 continue;
@@ -292,7 +292,7 @@ fn flow_06_consumers_work_at_the_same_time() {
     let SmallStreams { even, odd } = stream::iter(0..200).split_with(by_parity).boxed();
     let threads = [even, odd].map(|stream| {
         let barrier = Arc::clone(&barrier);
-        std::thread::spawn(move || block_on(stream.for_each(|_| drop(barrier.wait()))))
+        std::thread::spawn(move || block_on(stream.for_each(|_| _ = barrier.wait())))
     });
     for thread in threads {
         thread.join().unwrap().unwrap();
@@ -564,6 +564,12 @@ fn flow_16_a_reader_that_panics_takes_nobody_with_it() {
     assert_balanced(&ledger);
 }
 
+#[splitter]
+enum Local {
+    Shared(Rc<u64>),
+    Rest(u64),
+}
+
 /// FLOW-17: the static assertions are in `tests/auto_traits.rs`.
 #[test]
 fn flow_17_works_with_borrows_inside_a_spawned_task_and_without_send() {
@@ -587,11 +593,6 @@ fn flow_17_works_with_borrows_inside_a_spawned_task_and_without_send() {
     let task = runtime.spawn(async { Service { prefix: "n".to_owned() }.run().await });
     assert_eq!(block_on(task).unwrap(), ["n2", "n4", "n6", "n8", "n10", "n100"]);
 
-    #[splitter]
-    enum Local {
-        Shared(Rc<u64>),
-        Rest(u64),
-    }
     let LocalStreams { shared, rest } = stream::iter(0..4)
         .split_with(|n: u64| if n < 2 { Local::Shared(Rc::new(n)) } else { Local::Rest(n) });
     let (shared, rest) = read2(shared, rest);
