@@ -641,3 +641,23 @@ fn the_ledger_is_exact_after_cancellation_anywhere() {
         assert!(ledger.outputs.iter().all(|output| output.buffered == 0), "{ledger:?}");
     }
 }
+
+/// A waker that owns a stream of the operator it waits for, as the last waker of a task that was
+/// given up does.
+struct Owner(Mutex<Option<DataStream<u64>>>);
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// FLOW-04: a waker that is replaced may be the last owner of a task, and of a stream in it.
+#[test]
+fn flow_04_dropping_a_waker_may_drop_a_stream_of_the_same_operator() {
+    let SmallStreams { even, mut odd } =
+        stream::pending::<u64>().chain(stream::iter(0..1)).split_with(by_parity).boxed();
+    let owner = Waker::from(Arc::new(Owner(Mutex::new(Some(even)))));
+    assert!(Pin::new(&mut odd).poll_next(&mut TaskContext::from_waker(&owner)).is_pending());
+    drop(owner);
+    // Takes the place of the owner's waker, which was the last one.
+    assert!(poll_once(&mut odd).is_pending());
+}
