@@ -335,6 +335,16 @@ fn flow_07_a_dead_sink_holds_up_nobody_where_its_overflow_goes_elsewhere() {
     assert!(ledger["file"].routed < 20);
 }
 
+/// FLOW-09; the biased form says so by its name, `config_first`: JOIN-01.
+#[test]
+fn flow_09_inputs_that_are_always_ready_take_turns() {
+    let endless = |name: char| DataStream::from_stream(stream::repeat(name));
+    let merged = endless('a').union([endless('b')]);
+    let first: Vec<char> = block_on(merged.take(10_000).collect());
+    let share = first.iter().filter(|name| **name == 'a').count();
+    assert!((4500..=5500).contains(&share), "{share} of the first 10,000");
+}
+
 /// FLOW-10: readers drive; where they are all busy, a driver goes on until the buffers are full.
 #[test]
 fn flow_10_the_input_goes_on_under_a_driver_while_the_readers_are_busy() {
@@ -354,7 +364,7 @@ fn flow_10_the_input_goes_on_under_a_driver_while_the_readers_are_busy() {
     assert!(matches!(ended, Poll::Ready(Err(StreamError::Cancelled))));
 }
 
-/// FLOW-11: zero is a compile error (`tests/ui/options/capacity_zero.rs`); an empty input ends.
+/// FLOW-11: zero is a compile error (`tests/ui/declare/capacity_out_of_range.rs`); an empty input ends.
 #[test]
 fn flow_11_an_empty_input_ends_at_once() {
     let TightStreams { even, odd } = stream::empty().split_with(tight);

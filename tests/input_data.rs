@@ -1,5 +1,5 @@
 //! Parsing: bad input is a value with its bytes, its position and a reason. The cases DATA-01 to
-//! DATA-09.
+//! DATA-09, and SINK-13, which is about the same.
 
 mod common;
 
@@ -398,4 +398,43 @@ fn data_09_a_parser_that_returns_the_enum_routes() {
     let (rows, malformed) = read_rows(THREE_GOOD_ONE_BAD);
     assert_eq!((rows.len(), malformed.len()), (3, 1));
     assert_eq!(malformed[0].line.number, 3);
+}
+
+#[test]
+fn sink_13_the_reason_is_of_a_type() {
+    #[derive(Debug, PartialEq)]
+    enum Rule {
+        Required,
+        Positive,
+    }
+    #[splitter]
+    #[derive(Debug, PartialEq)]
+    enum Orders {
+        #[main]
+        Valid(u32),
+        Failed {
+            line: Line,
+            field: &'static str,
+            rule: Rule,
+        },
+    }
+    #[derive(Deserialize)]
+    struct Raw {
+        amount: Option<i64>,
+    }
+    fn check(line: Line) -> Result<Orders, serde_json::Error> {
+        let raw: Raw = serde_json::from_slice(&line.raw)?;
+        Ok(match raw.amount.map(u32::try_from) {
+            Some(Ok(amount)) => Orders::Valid(amount),
+            Some(Err(_)) => Orders::Failed { line, field: "amount", rule: Rule::Positive },
+            None => Orders::Failed { line, field: "amount", rule: Rule::Required },
+        })
+    }
+    let OrdersStreams { valid, failed } =
+        text("{\"amount\":7}\n{}\n{\"amount\":-1}").split_with(check);
+    let (valid, failed) = common::read2(valid, failed);
+    assert_eq!(valid, [7]);
+    let failed: Vec<_> =
+        failed.into_iter().map(|bad| (bad.line.number, bad.field, bad.rule)).collect();
+    assert_eq!(failed, [(2, "amount", Rule::Required), (3, "amount", Rule::Positive)]);
 }

@@ -37,7 +37,7 @@ fn by_third(n: u32) -> Thirds {
     }
 }
 
-/// SPLIT-01: (a) is `tests/ui/routing/undeclared_variant.rs`; (b) is a name at run time.
+/// SPLIT-01: (a) is `tests/ui/split/undeclared_variant.rs`; (b) is a name at run time.
 #[test]
 fn split_01_an_undeclared_name_is_an_error_when_it_is_parsed() {
     let error = "oddd".parse::<NumbersTag>().unwrap_err();
@@ -54,7 +54,7 @@ fn split_01_an_undeclared_name_is_an_error_when_it_is_parsed() {
 }
 
 /// SPLIT-02: the destructuring pattern and the wiring name a forgotten output when the program is
-/// compiled (`tests/ui/wiring`); what is dropped at run time is logged with its name, counted, and
+/// compiled (`tests/ui/wire`); what is dropped at run time is logged with its name, counted, and
 /// holds up nobody.
 #[test]
 fn split_02_an_output_that_is_never_read_is_reported_and_holds_up_nobody() {
@@ -80,7 +80,7 @@ fn split_02_an_output_that_is_never_read_is_reported_and_holds_up_nobody() {
     assert!(log.texts().is_empty(), "{:?}", log.texts());
 }
 
-/// SPLIT-04: see also `tests/union.rs`.
+/// SPLIT-04: what a union does with time is in `tests/event_time.rs`.
 #[test]
 fn split_04_merged_outputs_hold_each_record_once() {
     let NumbersStreams { even, odd } = stream::iter(1..=6).split_with(by_parity);
@@ -165,8 +165,8 @@ enum Copies {
     Unmatched(i32),
 }
 
-/// SPLIT-07: a variant is one choice; every match takes taps, and `Clone` where a record is copied
-/// (`tests/ui/taps/copy_without_clone.rs`).
+/// SPLIT-07: a variant is one choice; every match takes taps, and a `clone` where a record goes to
+/// two of them.
 #[test]
 fn split_07_exclusive_and_every_match_are_both_there() {
     #[splitter]

@@ -94,6 +94,7 @@ mod wire {
     mod sink_of_another_type;
     mod two_outputs_not_wired;
     mod unknown_output;
+    mod wiring_left_alone;
 }
 
 #[test]
