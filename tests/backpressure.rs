@@ -345,6 +345,37 @@ fn flow_09_inputs_that_are_always_ready_take_turns() {
     assert!((4500..=5500).contains(&share), "{share} of the first 10,000");
 }
 
+#[splitter]
+enum Deliveries {
+    #[main]
+    Delivered(&'static str),
+    Failed {
+        record: &'static str,
+        attempts: u32,
+    },
+}
+
+/// FLOW-08: the step that delivers says by a route what came of it, so that a record which cannot
+/// be delivered leaves through an output of its own and holds up nobody.
+#[test]
+fn flow_08_a_record_that_cannot_be_delivered_does_not_block_those_behind_it() {
+    let deliver =
+        |record| std::future::ready(if record == "bad" { Err("refused") } else { Ok(()) });
+    let deliveries = stream::iter(["g1", "bad", "g2"]).then(move |record| async move {
+        for _ in 0..3 {
+            if deliver(record).await.is_ok() {
+                return Deliveries::Delivered(record);
+            }
+        }
+        Deliveries::Failed { record, attempts: 3 }
+    });
+    let DeliveriesStreams { delivered, failed } =
+        deliveries.split_with(|delivery: Deliveries| delivery);
+    let (delivered, failed) = read2(delivered, failed);
+    assert_eq!(delivered, ["g1", "g2"]);
+    assert_eq!((failed[0].record, failed[0].attempts, failed.len()), ("bad", 3, 1));
+}
+
 /// FLOW-10: readers drive; where they are all busy, a driver goes on until the buffers are full.
 #[test]
 fn flow_10_the_input_goes_on_under_a_driver_while_the_readers_are_busy() {
@@ -654,7 +685,9 @@ fn the_ledger_is_exact_after_cancellation_anywhere() {
 
 /// A waker that owns a stream of the operator it waits for, as the last waker of a task that was
 /// given up does.
-struct Owner(Mutex<Option<DataStream<u64>>>);
+struct Owner {
+    _stream: Mutex<DataStream<u64>>,
+}
 
 impl Wake for Owner {
     fn wake(self: Arc<Self>) {}
@@ -665,7 +698,7 @@ impl Wake for Owner {
 fn flow_04_dropping_a_waker_may_drop_a_stream_of_the_same_operator() {
     let SmallStreams { even, mut odd } =
         stream::pending::<u64>().chain(stream::iter(0..1)).split_with(by_parity).boxed();
-    let owner = Waker::from(Arc::new(Owner(Mutex::new(Some(even)))));
+    let owner = Waker::from(Arc::new(Owner { _stream: Mutex::new(even) }));
     assert!(Pin::new(&mut odd).poll_next(&mut TaskContext::from_waker(&owner)).is_pending());
     drop(owner);
     // Takes the place of the owner's waker, which was the last one.

@@ -75,6 +75,7 @@ impl<T> Local<T> {
     }
 
     /// The records not yet taken, as a vector again.
+    #[expect(clippy::map_identity, reason = "without it a chunk that was read in part is copied")]
     fn take_rest(&mut self) -> Vec<T> {
         // Collecting what a vector was made into and mapped reuses its memory.
         mem::take(&mut self.rest).map(convert::identity).collect()
@@ -199,7 +200,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// The error that ended the stream before its true end.
     pub async fn for_each_chunk(
         mut self,
-        mut f: impl FnMut(std::vec::Drain<'_, T>),
+        mut f: impl FnMut(vec::Drain<'_, T>),
     ) -> Result<(), StreamError> {
         while poll_fn(|cx| self.poll_local(cx)).await? {
             if self.local.has_record() {
