@@ -174,7 +174,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 
 /// Drives an operator without reading any of its outputs.
 ///
-/// Made by [`DataStream::driver`](crate::DataStream::driver). Readers drive as well, so a driver
+/// Made by [`DataStream::driver`](crate::stream::DataStream::driver). Readers drive as well, so a driver
 /// is needed only where the input must go on while all of them are busy, until buffers are full.
 #[must_use = "futures do nothing unless polled"]
 pub struct HubDriver<S: Splitter, D> {
