@@ -76,7 +76,7 @@
 //! ```
 //!
 //! The pattern names every output; one left out is a compile error. `get_side_output(tag)` takes
-//! one stream at a time. A [`DataStream`] is a [`Stream`](futures_core::Stream), but its own
+//! one stream at a time. A [`DataStream`] is a `futures` stream, but its own
 //! [`for_each`](DataStream::for_each), [`fold`](DataStream::fold) and
 //! [`forward`](DataStream::forward) are faster, and return the error that ended the stream.
 //!

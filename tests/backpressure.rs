@@ -180,14 +180,14 @@ fn flow_03_dropping_any_outputs_of_nested_splits_lets_the_rest_go_on() {
     for seed in 0..10_000 {
         let mut rng = Rng(seed);
         let SmallStreams { even, odd } = stream::iter(0..64).split_with(by_parity);
-        let SmallStreams { even: a, odd: b } = even.split_with(by_half).boxed();
-        let SmallStreams { even: c, odd: d } = odd.split_with(by_half).boxed();
-        let mut leaves = [Some(a), Some(b), Some(c), Some(d)];
+        let evens = even.split_with(by_half).boxed();
+        let odds = odd.split_with(by_half).boxed();
+        let mut leaves = [evens.even, evens.odd, odds.even, odds.odd].map(Some);
         let mut read = [const { Vec::new() }; 4];
         let mut done = [false; 4];
-        let kept = rng.below(4) as usize;
+        let kept = rng.index(4);
         while !done[kept] {
-            let index = rng.below(4) as usize;
+            let index = rng.index(4);
             if index != kept && rng.below(20) == 0 {
                 leaves[index] = None;
                 continue;
@@ -292,7 +292,7 @@ fn flow_06_consumers_work_at_the_same_time() {
     let SmallStreams { even, odd } = stream::iter(0..200).split_with(by_parity).boxed();
     let threads = [even, odd].map(|stream| {
         let barrier = Arc::clone(&barrier);
-        std::thread::spawn(move || block_on(stream.for_each(|_| drop(barrier.wait()))))
+        std::thread::spawn(move || block_on(stream.for_each(|_| _ = barrier.wait())))
     });
     for thread in threads {
         thread.join().unwrap().unwrap();
@@ -343,6 +343,37 @@ fn flow_09_inputs_that_are_always_ready_take_turns() {
     let first: Vec<char> = block_on(merged.take(10_000).collect());
     let share = first.iter().filter(|name| **name == 'a').count();
     assert!((4500..=5500).contains(&share), "{share} of the first 10,000");
+}
+
+#[splitter]
+enum Deliveries {
+    #[main]
+    Delivered(&'static str),
+    Failed {
+        record: &'static str,
+        attempts: u32,
+    },
+}
+
+/// FLOW-08: the step that delivers says by a route what came of it, so that a record which cannot
+/// be delivered leaves through an output of its own and holds up nobody.
+#[test]
+fn flow_08_a_record_that_cannot_be_delivered_does_not_block_those_behind_it() {
+    let deliver =
+        |record| std::future::ready(if record == "bad" { Err("refused") } else { Ok(()) });
+    let deliveries = stream::iter(["g1", "bad", "g2"]).then(move |record| async move {
+        for _ in 0..3 {
+            if deliver(record).await.is_ok() {
+                return Deliveries::Delivered(record);
+            }
+        }
+        Deliveries::Failed { record, attempts: 3 }
+    });
+    let DeliveriesStreams { delivered, failed } =
+        deliveries.split_with(|delivery: Deliveries| delivery);
+    let (delivered, failed) = read2(delivered, failed);
+    assert_eq!(delivered, ["g1", "g2"]);
+    assert_eq!((failed[0].record, failed[0].attempts, failed.len()), ("bad", 3, 1));
 }
 
 /// FLOW-10: readers drive; where they are all busy, a driver goes on until the buffers are full.
@@ -574,6 +605,12 @@ fn flow_16_a_reader_that_panics_takes_nobody_with_it() {
     assert_balanced(&ledger);
 }
 
+#[splitter]
+enum Local {
+    Shared(Rc<u64>),
+    Rest(u64),
+}
+
 /// FLOW-17: the static assertions are in `tests/auto_traits.rs`.
 #[test]
 fn flow_17_works_with_borrows_inside_a_spawned_task_and_without_send() {
@@ -597,11 +634,6 @@ fn flow_17_works_with_borrows_inside_a_spawned_task_and_without_send() {
     let task = runtime.spawn(async { Service { prefix: "n".to_owned() }.run().await });
     assert_eq!(block_on(task).unwrap(), ["n2", "n4", "n6", "n8", "n10", "n100"]);
 
-    #[splitter]
-    enum Local {
-        Shared(Rc<u64>),
-        Rest(u64),
-    }
     let LocalStreams { shared, rest } = stream::iter(0..4)
         .split_with(|n: u64| if n < 2 { Local::Shared(Rc::new(n)) } else { Local::Rest(n) });
     let (shared, rest) = read2(shared, rest);
@@ -649,4 +681,26 @@ fn the_ledger_is_exact_after_cancellation_anywhere() {
         assert_balanced(&ledger);
         assert!(ledger.outputs.iter().all(|output| output.buffered == 0), "{ledger:?}");
     }
+}
+
+/// A waker that owns a stream of the operator it waits for, as the last waker of a task that was
+/// given up does.
+struct Owner {
+    _stream: Mutex<DataStream<u64>>,
+}
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// FLOW-04: a waker that is replaced may be the last owner of a task, and of a stream in it.
+#[test]
+fn flow_04_dropping_a_waker_may_drop_a_stream_of_the_same_operator() {
+    let SmallStreams { even, mut odd } =
+        stream::pending::<u64>().chain(stream::iter(0..1)).split_with(by_parity).boxed();
+    let owner = Waker::from(Arc::new(Owner { _stream: Mutex::new(even) }));
+    assert!(Pin::new(&mut odd).poll_next(&mut TaskContext::from_waker(&owner)).is_pending());
+    drop(owner);
+    // Takes the place of the owner's waker, which was the last one.
+    assert!(poll_once(&mut odd).is_pending());
 }

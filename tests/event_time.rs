@@ -3,11 +3,12 @@
 use futures::executor::block_on;
 use futures::task::Context as TaskContext;
 use futures::{FutureExt as _, Stream, StreamExt as _, future, stream};
-use side_output::operator::{Operator, Progress, StampedStreams};
+use side_output::operator::{Operator as _, Progress, StampedStreams};
 use side_output::output::{Single, Tally};
 use side_output::prelude::*;
 use side_output::{
-    Alignment, Clock, Collect, Count, Element, Mark, SystemClock, TestClock, WatermarkGenerator,
+    Alignment, Clock as _, Collect, Count, Element, Mark, SystemClock, TestClock,
+    WatermarkGenerator,
 };
 use std::pin::Pin;
 use std::time::Duration;
@@ -156,7 +157,7 @@ fn time_05_the_watermark_advances_on_records_that_are_filtered_later() {
     };
     let filtered = stamped(filtered).split_with(|_: i64| None::<Single<i64>>);
     let mut results = stamped(other)
-        .union([filtered.boxed()])
+        .union(filtered)
         .window_all(Tumbling::of(secs(10)))
         .drop_late_data()
         .aggregate(Count::new());
@@ -180,7 +181,7 @@ fn time_06_an_idle_input_does_not_stall_windows() {
     let lively = lively.assign_timestamps(second, Watermarks::monotonous()).boxed();
     let silent = silent.assign_timestamps(second, strategy()).boxed();
     let WindowStreams { results, late } = lively
-        .union([silent])
+        .union(silent)
         .window_all(Tumbling::of(secs(10)))
         .side_output_late_data()
         .aggregate(Count::new());
@@ -267,7 +268,8 @@ fn time_13_the_late_counter_is_the_number_of_late_records() {
     let records: Vec<(i64, i64)> = (0..1000)
         .map(|n| (n % 12, if n >= 500 && n % 13 == 0 && n < 500 + 13 * 37 { n - 60 } else { n }))
         .collect();
-    let expected = records.iter().enumerate().filter(|(n, (_, second))| *n as i64 != *second);
+    let expected =
+        records.iter().enumerate().filter(|(n, (_, second))| i64::try_from(*n).unwrap() != *second);
     assert_eq!(expected.count(), 37);
     let keyed = || {
         DataStream::from_stream(stream::iter(records.clone()))
@@ -318,7 +320,7 @@ fn time_14_a_watermark_per_partition_keeps_replays_on_time() {
         stream.window_all(Tumbling::of(secs(10))).side_output_late_data().aggregate(Count::new())
     };
     // Each with its own generator, the first read far ahead.
-    let WindowStreams { results, late } = window(partition().union([partition()]));
+    let WindowStreams { results, late } = window(partition().union(partition()));
     results.discard();
     assert_eq!(block_on(late.count()), 0);
 
@@ -473,7 +475,7 @@ fn a_union_is_fair() {
 fn a_union_ends_with_the_error_of_an_input() {
     let failing = DataStream::from_try_stream(stream::iter([Ok(1), Err("broken")]));
     let fine = DataStream::from_stream(stream::pending());
-    let results: Vec<_> = block_on(fine.union([failing]).results().collect());
+    let results: Vec<_> = block_on(fine.union(failing).results().collect());
     assert_eq!(results.len(), 2);
     assert!(results[1].is_err());
 }
@@ -484,7 +486,7 @@ fn a_union_waits_for_a_barrier_of_every_input() {
     let one = [Element::record(1, at(1)), barrier, Element::record(2, at(2)), barrier];
     let two = [Element::record(3, at(3)), Element::record(4, at(4)), barrier];
     let union = DataStream::from_elements(stream::iter(one))
-        .union([DataStream::from_elements(stream::iter(two))]);
+        .union(DataStream::from_elements(stream::iter(two)));
     let elements = elements(union);
     let cut = elements.iter().position(|element| *element == barrier).unwrap();
     let before: Vec<_> = elements[..cut]

@@ -84,12 +84,12 @@ fn split_02_an_output_that_is_never_read_is_reported_and_holds_up_nobody() {
 #[test]
 fn split_04_merged_outputs_hold_each_record_once() {
     let NumbersStreams { even, odd } = stream::iter(1..=6).split_with(by_parity);
-    let mut merged = block_on(even.union([odd.boxed()]).collect::<Vec<_>>());
+    let mut merged = block_on(even.union(odd).collect::<Vec<_>>());
     merged.sort_unstable();
     assert_eq!(merged, [1, 2, 3, 4, 5, 6]);
 
     let ThirdsStreams { zero, one, two } = stream::iter(1..=6).split_with(by_third);
-    let mut merged = block_on(zero.union([one.boxed(), two.boxed()]).collect::<Vec<_>>());
+    let mut merged = block_on(zero.union(one).union(two).collect::<Vec<_>>());
     merged.sort_unstable();
     assert_eq!(merged, [1, 2, 3, 4, 5, 6]);
 }
@@ -404,7 +404,7 @@ fn split_14_every_way_to_consume_holds_the_same_records() {
     let task = runtime.spawn(sides().collect::<Vec<_>>());
     assert_eq!(block_on(task).unwrap(), expected, "spawned on a task");
 
-    let merged = DataStream::from_stream(stream::empty()).union([sides().boxed()]);
+    let merged = DataStream::from_stream(stream::empty()).union(sides());
     assert_eq!(block_on(merged.collect::<Vec<_>>()), expected, "merged");
 
     let zipped = sides().zip(stream::iter(0..)).map(|(n, _)| n);

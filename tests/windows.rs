@@ -2,7 +2,7 @@
 
 use futures::executor::block_on;
 use futures::{FutureExt as _, StreamExt as _, future, stream};
-use side_output::operator::{Operator, Progress, Windows};
+use side_output::operator::{Operator as _, Progress, Windows};
 use side_output::output::{Single, Tally};
 use side_output::prelude::*;
 use side_output::{
@@ -41,12 +41,11 @@ fn script(steps: &[Step]) -> DataStream<i64> {
     DataStream::from_elements(stream::iter(elements))
 }
 
-/// What windows say of a script: (window, records, pane), and what was late.
-fn run<A: Assigner>(
-    assigner: A,
-    lateness: u64,
-    steps: &[Step],
-) -> (Vec<(Window, Vec<i64>, Pane)>, Vec<i64>)
+/// A window, its records, and which of its results it is.
+type Said = (Window, Vec<i64>, Pane);
+
+/// What windows say of a script, and what was late.
+fn run<A: Assigner>(assigner: A, lateness: u64, steps: &[Step]) -> (Vec<Said>, Vec<i64>)
 where
     A::Trigger: side_output::Trigger<i64>,
 {
@@ -116,7 +115,7 @@ fn win_03_results_do_not_depend_on_batching() {
             let pieces = stream::iter(chunks).flat_map(|chunk| {
                 // Not ready before each batch.
                 stream::once(async {
-                    futures_test::future::FutureTestExt::pending_once(future::ready(())).await
+                    futures_test::future::FutureTestExt::pending_once(future::ready(())).await;
                 })
                 .flat_map(move |()| stream::iter(chunk.clone()))
             });
@@ -206,7 +205,7 @@ fn win_09_hours_are_stretches_of_absolute_time() {
     let minutes = (0..25 * 60).map(move |minute| start + minute * 60);
     let hours = DataStream::from_stream(stream::iter(minutes))
         .assign_timestamps(|s| Timestamp::from_secs(*s), Watermarks::monotonous())
-        .window_all(Tumbling::of(Duration::from_secs(3600)))
+        .window_all(Tumbling::of(Duration::from_hours(1)))
         .drop_late_data()
         .aggregate(Count::new());
     let hours: Vec<_> = block_on(hours.collect());

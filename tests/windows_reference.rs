@@ -1,7 +1,7 @@
 //! Every window operator against a small reference over the whole input.
 
 use proptest::prelude::*;
-use side_output::operator::{Operator, Progress, Windowed, Windows};
+use side_output::operator::{Operator as _, Progress, Windowed, Windows};
 use side_output::output::Tally;
 use side_output::{
     Assigner, Collect, EventTime, Late, Mark, Session, Sliding, Timestamp, Trigger, TriggerContext,
@@ -126,7 +126,7 @@ fn reference(
             Step::Record(key, time) => {
                 let mut taken = false;
                 for window in assign(time) {
-                    let touches = |kept: &Kept| {
+                    let joins = |kept: &Kept| {
                         kept.key == key
                             && if merges {
                                 kept.window.touches(&window)
@@ -134,7 +134,7 @@ fn reference(
                                 kept.window == window
                             }
                     };
-                    let (mut touched, rest): (Vec<_>, Vec<_>) = kept.drain(..).partition(touches);
+                    let (mut touched, rest): (Vec<_>, Vec<_>) = kept.drain(..).partition(joins);
                     kept = rest;
                     if touched.is_empty() {
                         if cleanup(window) <= watermark {
@@ -147,27 +147,27 @@ fn reference(
                         touched.push(Kept { key, window, records, age, due, complete: false });
                     }
                     taken = true;
-                    let mut merged = touched.remove(0);
-                    let before = merged.window;
-                    merged.window = merged.window.cover(&window);
+                    let mut joined = touched.remove(0);
+                    let before = joined.window;
+                    joined.window = joined.window.cover(&window);
                     for other in touched {
-                        merged.window = merged.window.cover(&other.window);
-                        merged.records.extend(other.records);
-                        merged.age = merged.age.min(other.age);
-                        merged.complete |= other.complete;
+                        joined.window = joined.window.cover(&other.window);
+                        joined.records.extend(other.records);
+                        joined.age = joined.age.min(other.age);
+                        joined.complete |= other.complete;
                     }
-                    merged.records.push(number);
-                    merged.records.sort_unstable();
-                    let last = merged.window.max_timestamp();
+                    joined.records.push(number);
+                    joined.records.sort_unstable();
+                    let last = joined.window.max_timestamp();
                     if last <= watermark {
-                        merged.due = false;
-                        merged.complete = true;
-                        let records = merged.records.clone();
-                        events.push(Event::Fired(key, merged.window, records, true));
-                    } else if merged.window != before {
-                        merged.due = true;
+                        joined.due = false;
+                        joined.complete = true;
+                        let records = joined.records.clone();
+                        events.push(Event::Fired(key, joined.window, records, true));
+                    } else if joined.window != before {
+                        joined.due = true;
                     }
-                    kept.push(merged);
+                    kept.push(joined);
                 }
                 let late = time.saturating_add(lateness) <= watermark.as_millis();
                 if !taken && (late || time == i64::MIN) {

@@ -1,7 +1,9 @@
 //! Splitting a stream: `cargo bench --bench routing [-- --json] [--n N] [--rounds R] [filter]…`.
 
+mod chain;
 #[path = "../common/mod.rs"]
 mod common;
+mod outputs;
 mod records;
 mod split;
 
@@ -19,4 +21,7 @@ fn main() {
         split::table::<Owned, Counting>("owned", "with a 40-byte string, counting consumers"),
         &options,
     );
+    compete(outputs::table(), &options);
+    compete(chain::chain(), &options);
+    compete(chain::event_time(), &options);
 }

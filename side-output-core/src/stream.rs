@@ -50,5 +50,5 @@ pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
 pub use self::split::{SplitExt, StreamDrive};
 pub use self::timestamps::{IdleFeed, Idleness, StampFeed, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
-pub use self::union::UnionSource;
+pub use self::union::{UnionInputs, UnionSource};
 pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};

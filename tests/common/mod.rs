@@ -40,6 +40,10 @@ impl Rng {
         z ^ (z >> 31)
     }
 
+    pub(crate) fn index(&mut self, len: u32) -> usize {
+        usize::try_from(self.below(u64::from(len))).unwrap()
+    }
+
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }

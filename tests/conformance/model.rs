@@ -25,7 +25,8 @@ pub struct Scenario {
 #[serde(deny_unknown_fields)]
 pub struct Input {
     /// Counted from one.
-    pub input: Option<usize>,
+    #[serde(rename = "input")]
+    pub number: Option<usize>,
     pub record: Option<Value>,
     #[serde(default, deserialize_with = "time")]
     pub ts: Time,

@@ -14,7 +14,7 @@ pub fn elements(scenario: &Scenario) -> Vec<(usize, Element<Value>)> {
     let mut idle = vec![false; inputs(scenario)];
     let mut elements = Vec::new();
     for element in &scenario.input {
-        let input = element.input.map_or(0, |input| input - 1);
+        let input = element.number.map_or(0, |input| input - 1);
         if std::mem::replace(&mut idle[input], element.idle) {
             elements.push((input, Element::Mark(Mark::Active)));
         }
@@ -25,7 +25,7 @@ pub fn elements(scenario: &Scenario) -> Vec<(usize, Element<Value>)> {
 
 /// How many inputs there are.
 pub fn inputs(scenario: &Scenario) -> usize {
-    scenario.input.iter().filter_map(|element| element.input).max().unwrap_or(1)
+    scenario.input.iter().filter_map(|element| element.number).max().unwrap_or(1)
 }
 
 impl Input {

@@ -7,7 +7,7 @@ use std::fmt;
 /// A function on the records of a stream, as a type of its own.
 ///
 /// Where a closure or a plain function is enough,
-/// [`split_with`](crate::DataStream::split_with) takes that.
+/// [`split_with`](crate::stream::DataStream::split_with) takes that.
 ///
 /// # Examples
 ///

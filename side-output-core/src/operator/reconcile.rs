@@ -34,7 +34,7 @@ pub struct Match<L, R> {
 /// How far apart in time two records may be that belong together, and how long to wait.
 ///
 /// - A record is *matched*, with each record of the other stream that has its key and a timestamp
-///   at most [`within`](Self::within) apart, or it is *unmatched*, once; never both. It is unmatched
+///   at most `within` apart, or it is *unmatched*, once; never both. It is unmatched
 ///   as soon as the watermark has reached its timestamp plus `within` plus
 ///   [`grace`](Self::grace): nothing that could match it can come any more.
 /// - A record is *late* if the watermark has reached its timestamp plus the grace. It is not

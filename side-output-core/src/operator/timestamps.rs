@@ -59,7 +59,7 @@ impl<C: Clock> FutureSkew for SkewBound<C> {
     }
 }
 
-/// The operator behind [`assign_timestamps`](DataStream::assign_timestamps).
+/// The operator behind [`assign_timestamps`](crate::stream::DataStream::assign_timestamps).
 ///
 /// Watermarks from upstream are dropped, except the end of the input.
 pub struct AssignTimestamps<T, F, G, S = NoSkewBound> {

@@ -105,7 +105,7 @@ pub struct OutputLedger {
     pub buffered: u64,
     /// Records dropped by the overflow policy.
     pub dropped: u64,
-    /// Records discarded: by [`discard`](crate::discard), or because the reader went away.
+    /// Records discarded: by [`discard`](crate::stream::wiring::discard), or because the reader went away.
     pub discarded: u64,
     /// Whether this output is full and blocks the splitter at this moment.
     pub blocking: bool,

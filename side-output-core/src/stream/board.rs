@@ -56,6 +56,26 @@ pub(crate) enum Wait {
     Room(usize),
 }
 
+/// That a reader waits: what is left to do once no lock is held.
+#[must_use]
+#[derive(Default)]
+pub(crate) struct Waiting {
+    /// It is time to watch for a stall.
+    watch: bool,
+    /// A waker that is not needed any more. Dropping it may drop a task, and with it a stream that
+    /// locks this board.
+    old: Option<Waker>,
+}
+
+impl Waiting {
+    pub(crate) fn settle(self, board: &Arc<Board>) {
+        drop(self.old);
+        if self.watch {
+            super::stall::watch(board);
+        }
+    }
+}
+
 /// Wakers to call once no lock is held.
 #[must_use]
 #[derive(Default)]
@@ -138,15 +158,18 @@ impl State {
         self.woken = false;
     }
 
-    /// Lets the reader of output `index` wait; true if it is time to watch for a stall.
-    pub(crate) fn wait(&mut self, index: usize, waker: &Waker, wait: Wait) -> bool {
-        match &mut self.ports[index].waiting {
-            Some((old, why)) if old.will_wake(waker) => *why = wait,
-            waiting => *waiting = Some((waker.clone(), wait)),
-        }
+    /// Lets the reader of output `index` wait.
+    pub(crate) fn wait(&mut self, index: usize, waker: &Waker, wait: Wait) -> Waiting {
+        let old = match &mut self.ports[index].waiting {
+            Some((old, why)) if old.will_wake(waker) => {
+                *why = wait;
+                None
+            }
+            waiting => waiting.replace((waker.clone(), wait)).map(|(old, _)| old),
+        };
         let watch = matches!(wait, Wait::Room(_)) && !self.watched;
         self.watched |= watch;
-        watch
+        Waiting { watch, old }
     }
 
     #[inline]

@@ -6,12 +6,14 @@ use crate::operator::{Operator, Process, Processing, Split, SplitFn};
 use crate::output::{Lane, OutputAt, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::{FusedStream, Stream};
+use std::convert;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::vec;
 
 /// A stream of records in which timestamps, watermarks and barriers travel along.
 ///
@@ -47,9 +49,10 @@ where
 
 /// A chunk in the hands of its reader.
 struct Local<T> {
-    /// The records not yet taken, last one first: the end of a vector is the cheapest place to
-    /// take from, cheaper than the front of a ring by a third of all that reading costs.
-    rest: Vec<T>,
+    /// The records not yet taken. An iterator over what was a vector is the cheapest to take from:
+    /// the front of a ring costs a third more of all that reading costs, and the end of a vector
+    /// that was reversed a fifth.
+    rest: vec::IntoIter<T>,
     /// Number of records that the chunk had.
     total: usize,
     /// Timestamps and marks of the whole chunk.
@@ -58,20 +61,33 @@ struct Local<T> {
 }
 
 impl<T> Local<T> {
-    const fn new() -> Self {
-        Self { rest: Vec::new(), total: 0, lane: Lane::new(), marked: 0 }
+    fn new() -> Self {
+        Self { rest: Vec::new().into_iter(), total: 0, lane: Lane::new(), marked: 0 }
     }
 
     fn is_empty(&self) -> bool {
-        self.rest.is_empty() && self.marked == self.lane.marks.len()
+        !self.has_record() && self.marked == self.lane.marks.len()
+    }
+
+    #[inline]
+    fn has_record(&self) -> bool {
+        !self.rest.as_slice().is_empty()
+    }
+
+    /// The records not yet taken, as a vector again.
+    #[expect(clippy::map_identity, reason = "without it a chunk that was read in part is copied")]
+    fn take_rest(&mut self) -> Vec<T> {
+        // Collecting what a vector was made into and mapped reuses its memory.
+        mem::take(&mut self.rest).map(convert::identity).collect()
     }
 
     /// Empties the chunk for the next one and lends it out as a lane.
     fn recycle(&mut self) -> &mut Lane<T> {
         self.lane.clear();
-        self.rest.clear();
+        let mut values = self.take_rest();
         if self.lane.values.capacity() == 0 {
-            mem::swap(&mut self.lane.values, &mut self.rest);
+            values.clear();
+            self.lane.values = values;
         }
         self.total = 0;
         self.marked = 0;
@@ -80,9 +96,8 @@ impl<T> Local<T> {
 
     /// Takes up the chunk that was put into the lane.
     fn load(&mut self) {
-        mem::swap(&mut self.rest, &mut self.lane.values);
-        self.total = self.rest.len();
-        self.rest.reverse();
+        self.total = self.lane.values.len();
+        self.rest = mem::take(&mut self.lane.values).into_iter();
     }
 
     /// Number of records taken so far.
@@ -101,7 +116,7 @@ impl<T> Local<T> {
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// A stream that reads `source`.
     #[doc(hidden)]
-    pub const fn new(source: Src, name: &'static str) -> Self {
+    pub fn new(source: Src, name: &'static str) -> Self {
         Self { source: Some(source), name, local: Local::new(), ended: false, ledger: None }
     }
 
@@ -154,9 +169,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     ///
     /// The error that ended the stream before its true end.
     pub async fn for_each(mut self, mut f: impl FnMut(T)) -> Result<(), StreamError> {
-        while let Some(value) = self.local.rest.pop() {
-            f(value);
-        }
+        self.local.rest.by_ref().for_each(&mut f);
         poll_fn(move |cx| match &mut self.source {
             Some(source) => source.poll_each(cx, self.local.recycle(), &mut f),
             None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
@@ -187,12 +200,13 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// The error that ended the stream before its true end.
     pub async fn for_each_chunk(
         mut self,
-        mut f: impl FnMut(std::vec::Drain<'_, T>),
+        mut f: impl FnMut(vec::Drain<'_, T>),
     ) -> Result<(), StreamError> {
         while poll_fn(|cx| self.poll_local(cx)).await? {
-            if !self.local.rest.is_empty() {
-                self.local.rest.reverse();
-                f(self.local.rest.drain(..));
+            if self.local.has_record() {
+                let mut values = self.local.take_rest();
+                f(values.drain(..));
+                self.local.lane.values = values;
             }
             self.local.skip_marks();
         }
@@ -214,12 +228,12 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         self.name
     }
 
-    pub(super) const fn has_record(&self) -> bool {
-        !self.local.rest.is_empty()
+    pub(super) fn has_record(&self) -> bool {
+        self.local.has_record()
     }
 
     pub(super) fn next_value(&mut self) -> Option<T> {
-        self.local.rest.pop()
+        self.local.rest.next()
     }
 
     pub(super) fn skip_marks(&mut self) {
@@ -268,7 +282,10 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 
     /// Routes each record by `function`, with its timestamp and the watermark in the context.
-    pub fn split_with<S, M, F>(self, function: F) -> S::Streams<Typed<SplitDrive<T, Src, S, F, M>>>
+    pub fn split_with<S, M, F>(
+        self,
+        function: F,
+    ) -> OperatorStreams<DataFeed<T, Src>, Split<T, S, F, M>>
     where
         S: Splitter,
         F: SplitFn<T, S, M>,
@@ -335,7 +352,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S
 }
 
 impl<T> DataStream<T> {
-    const fn taken(name: &'static str) -> Self {
+    fn taken(name: &'static str) -> Self {
         Self { source: None, name, local: Local::new(), ended: false, ledger: None }
     }
 }
@@ -377,7 +394,7 @@ impl<T> Local<T> {
     #[inline]
     fn next_record(&mut self) -> Option<(T, Timestamp)> {
         let taken = self.taken();
-        let value = self.rest.pop()?;
+        let value = self.rest.next()?;
         let at = self.lane.times.get(taken).copied().unwrap_or(Timestamp::MIN);
         Some((value, at))
     }
@@ -410,7 +427,7 @@ impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
             }
             let local = &mut stream.local;
             if local.lane.marks.is_empty() && local.lane.times.is_empty() {
-                while let Some(value) = local.rest.pop() {
+                for value in local.rest.by_ref() {
                     if intake.record(value, Timestamp::MIN).is_break() {
                         return Fed::More;
                     }
@@ -461,9 +478,7 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
         local: &mut Lane<T>,
         f: &mut F,
     ) -> Poll<Result<(), StreamError>> {
-        while let Some(value) = self.local.rest.pop() {
-            f(value);
-        }
+        self.local.rest.by_ref().for_each(&mut *f);
         match &mut self.source {
             Some(source) => source.poll_each(cx, local, f),
             None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
@@ -503,7 +518,7 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let this = self.get_mut();
         loop {
-            if let Some(value) = this.local.rest.pop() {
+            if let Some(value) = this.local.rest.next() {
                 return Poll::Ready(Some(value));
             }
             // A plain reader does not see the marks.
@@ -524,7 +539,7 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
 
 impl<T, Src: Source<T>> FusedStream for DataStream<T, Src> {
     fn is_terminated(&self) -> bool {
-        self.ended && self.local.rest.is_empty()
+        self.ended && !self.local.has_record()
     }
 }
 
@@ -609,7 +624,7 @@ impl<T, Src: Source<T>> Stream for Results<T, Src> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if let Some(value) = this.stream.local.rest.pop() {
+            if let Some(value) = this.stream.local.rest.next() {
                 return Poll::Ready(Some(Ok(value)));
             }
             if this.failed {

@@ -167,6 +167,17 @@ impl<Op, C> Stage<'_, Op, C> {
         self.error.map_or(fed, Fed::Failed)
     }
 
+    /// Takes `routes` off the room.
+    #[inline]
+    fn spend(&mut self, routes: usize) -> ControlFlow<()> {
+        if self.room <= routes {
+            self.room = 0;
+            return ControlFlow::Break(());
+        }
+        self.room -= routes;
+        ControlFlow::Continue(())
+    }
+
     #[inline(always)]
     fn fail(&mut self, error: StreamError) -> ControlFlow<()> {
         self.error = Some(error);
@@ -183,8 +194,7 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
             Ok(routes) => {
                 self.counts.at_work = false;
                 // A record without a route costs time as well: it uses up the turn.
-                self.room = self.room.saturating_sub(routes.max(1));
-                if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                self.spend(routes.max(1))
             }
             Err(error) => self.fail(error),
         }
@@ -196,8 +206,7 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
             Ok(Progress::Done) => {
                 *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
                 // Marks take room in every lane.
-                self.room = self.room.saturating_sub(1);
-                if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                self.spend(1)
             }
             Ok(Progress::More) => {
                 *self.due = Some(mark);

@@ -35,9 +35,8 @@ impl<Fd: Feed> Source<Fd::Item> for FeedSource<Fd> {
         if self.end.is_none() {
             let mut filling = Filling { lane: into, closed: &mut self.closed };
             match self.feed.feed(cx, &mut filling) {
-                Fed::More => {}
                 Fed::Pending if into.is_empty() => return Poll::Pending,
-                Fed::Pending => {}
+                Fed::More | Fed::Pending => {}
                 Fed::End => {
                     self.end = Some(Ok(()));
                     if !self.closed {

@@ -2,7 +2,7 @@ use super::board::{Board, State};
 use super::{Driver, Port, Typed};
 use crate::error::StreamError;
 use crate::output::{
-    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes, OutputAt, Overflow, Splitter, Tally,
+    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, Overflow, Splitter, Tally,
 };
 use crate::stream::DataStream;
 use crate::sync::Mutex;
@@ -147,12 +147,13 @@ impl LanePairVisitor for Publish<'_> {
             return;
         }
         let port = &mut self.state.ports[index];
-        port.routed += staged.len() as u64;
+        let records = staged.len() as u64;
+        port.routed += records;
         if !port.open {
-            if port.discarded == 0 && staged.len() > 0 && !port.discarded_on_purpose {
+            if port.discarded == 0 && records != 0 && !port.discarded_on_purpose {
                 warn_of_dropped_reader(port.spec.name);
             }
-            port.discarded += staged.len() as u64;
+            port.discarded += records;
             self.trash = true;
             return;
         }

@@ -108,13 +108,13 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
             local.clear();
             let polled = self.poll_turns(cx, local, |seat, room, _| {
                 let Seat { driver, staged, waker, .. } = seat;
-                let mut handed = Handed { own: 0, in_reader: false };
+                let (mut own, mut in_reader) = (0, false);
                 let result = catch_unwind(AssertUnwindSafe(|| {
-                    let handing = Handing { now: handed, total: &mut handed };
-                    let mut direct = Direct::<_, _, I> { staged, f, handing };
+                    let own = Counter { now: 0, total: &mut own };
+                    let in_reader = &mut in_reader;
+                    let mut direct = Direct::<_, _, I> { staged, f, own, in_reader };
                     driver.drive(&mut Context::from_waker(waker), room, &mut direct)
                 }));
-                let Handed { own, in_reader } = handed;
                 // The marks of this output: the end of the line for them.
                 S::lane(&mut staged.lanes).clear();
                 match result {
@@ -154,24 +154,31 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
     }
 }
 
-/// What reached a reader's function directly.
-#[derive(Clone, Copy)]
-struct Handed {
-    own: u64,
-    /// The function is running, or panicked.
-    in_reader: bool,
+/// Counts in a register during a turn, and writes back also when it panics.
+struct Counter<'a> {
+    now: u64,
+    total: &'a mut u64,
 }
 
-/// Counts in registers during a turn, and writes back also when it panics.
-struct Handing<'a> {
-    now: Handed,
-    total: &'a mut Handed,
-}
-
-impl Drop for Handing<'_> {
+impl Drop for Counter<'_> {
     #[inline]
     fn drop(&mut self) {
         *self.total = self.now;
+    }
+}
+
+/// Sets a flag if it is dropped by a panic.
+struct Noting<'a> {
+    panicked: &'a mut bool,
+    armed: bool,
+}
+
+impl Drop for Noting<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.armed {
+            *self.panicked = true;
+        }
     }
 }
 
@@ -179,7 +186,9 @@ impl Drop for Handing<'_> {
 struct Direct<'a, S: Splitter, F, const I: usize> {
     staged: &'a mut Staged<S>,
     f: &'a mut F,
-    handing: Handing<'a>,
+    own: Counter<'a>,
+    /// The reader's function panicked.
+    in_reader: &'a mut bool,
 }
 
 impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct<'_, S, F, I> {
@@ -187,10 +196,10 @@ impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct
     fn emit(&mut self, route: S, at: Timestamp) {
         match route.take() {
             Ok(payload) => {
-                self.handing.now.own += 1;
-                self.handing.now.in_reader = true;
+                self.own.now += 1;
+                let mut noting = Noting { panicked: self.in_reader, armed: true };
                 (self.f)(payload);
-                self.handing.now.in_reader = false;
+                noting.armed = false;
             }
             Err(route) => self.staged.emit(route, at),
         }

@@ -12,7 +12,7 @@ pub(crate) const CHUNK: usize = 512;
 /// How many turns one poll may take before it lets other tasks run.
 pub(crate) const TURNS: usize = 64;
 
-/// What a [`DataStream`](crate::DataStream) reads: chunks of records and marks.
+/// What a [`DataStream`](crate::stream::DataStream) reads: chunks of records and marks.
 pub trait Source<T> {
     /// Fills the empty `into` with what is ready; `false` at the true end of the stream.
     ///

@@ -1,9 +1,9 @@
 //! Turns of an operator: who drives, for how long, and whom it wakes.
 
-use super::board::{State, Wait};
+use super::board::{State, Wait, Waiting};
 use super::hub::{Core, Hub, Seat};
 use super::source::TURNS;
-use super::{Driver, Fed, stall};
+use super::{Driver, Fed};
 use crate::error::StreamError;
 use crate::output::Splitter;
 use crate::sync::MutexGuard;
@@ -56,11 +56,9 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             let output = state.ports[full].spec.name;
             return Err(Poll::Ready(Err(StreamError::Stalled { output })));
         }
-        let watch = state.wait(own, cx.waker(), wait);
+        let waiting = state.wait(own, cx.waker(), wait);
         drop((state, core));
-        if watch {
-            stall::watch(&self.board);
-        }
+        waiting.settle(&self.board);
         Err(Poll::Pending)
     }
 
@@ -127,13 +125,13 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             // whoever waits is known to whoever changes something later.
             core.seat = Some(seat);
             let ready = !pending || state.woken();
-            let mut watch = false;
+            let mut waiting = Waiting::default();
             let mut again = false;
             if !rest && panic.is_none() {
                 match state.room(own) {
-                    Err(full) => watch = state.wait(own, cx.waker(), Wait::Room(full)),
+                    Err(full) => waiting = state.wait(own, cx.waker(), Wait::Room(full)),
                     Ok(_) if ready => again = true,
-                    Ok(_) => watch = state.wait(own, cx.waker(), Wait::Records),
+                    Ok(_) => waiting = state.wait(own, cx.waker(), Wait::Records),
                 }
             }
             if ready && !again {
@@ -142,9 +140,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             }
             drop((state, core));
             wakers.wake();
-            if watch {
-                stall::watch(&self.board);
-            }
+            waiting.settle(&self.board);
             if again {
                 cx.waker().wake_by_ref();
             }
@@ -178,7 +174,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 
 /// Drives an operator without reading any of its outputs.
 ///
-/// Made by [`DataStream::driver`](crate::DataStream::driver). Readers drive as well, so a driver
+/// Made by [`DataStream::driver`](crate::stream::DataStream::driver). Readers drive as well, so a driver
 /// is needed only where the input must go on while all of them are busy, until buffers are full.
 #[must_use = "futures do nothing unless polled"]
 pub struct HubDriver<S: Splitter, D> {

@@ -42,21 +42,54 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     ///
     /// let odd = DataStream::from_stream(stream::iter([1, 3]));
     /// let even = DataStream::from_stream(stream::iter([2, 4]));
-    /// let mut all: Vec<u32> = block_on(odd.union([even]).collect());
+    /// let mut all: Vec<u32> = block_on(odd.union(even).collect());
     /// all.sort();
     /// assert_eq!(all, [1, 2, 3, 4]);
     /// ```
-    pub fn union(self, others: impl IntoIterator<Item = DataStream<T>>) -> DataStream<T>
+    pub fn union(self, others: impl UnionInputs<T>) -> DataStream<T>
     where
         T: Send + 'static,
         Src: Send + 'static,
     {
         let mut inputs = vec![UnionInput::new(BoxSource::new(self))];
-        inputs.extend(others.into_iter().map(|other| UnionInput::new(BoxSource::new(other))));
+        inputs.extend(others.into_inputs().into_iter().map(UnionInput::new));
         let alignment = Alignment::union(inputs.len());
         let (chunk, barrier) = (Lane::new(), None);
         let source = UnionSource { inputs, alignment, next: 0, chunk, barrier, ended: false };
         DataStream::new(BoxSource::new(source), "union")
+    }
+}
+
+/// What [`DataStream::union`] takes: another stream, or an array or `Vec` of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be united with a stream of `{T}`",
+    label = "expected a `DataStream<{T}>`, or an array or `Vec` of them",
+    note = "streams of different types are united after `map`, or connected with `connect`"
+)]
+pub trait UnionInputs<T> {
+    /// The sources of the streams.
+    fn into_inputs(self) -> Vec<BoxSource<T>>;
+}
+
+impl<T, Src> UnionInputs<T> for DataStream<T, Src>
+where
+    T: Send + 'static,
+    Src: Source<T> + Send + 'static,
+{
+    fn into_inputs(self) -> Vec<BoxSource<T>> {
+        vec![BoxSource::new(self)]
+    }
+}
+
+impl<T: Send + 'static, const N: usize> UnionInputs<T> for [DataStream<T>; N] {
+    fn into_inputs(self) -> Vec<BoxSource<T>> {
+        self.into_iter().map(BoxSource::new).collect()
+    }
+}
+
+impl<T: Send + 'static> UnionInputs<T> for Vec<DataStream<T>> {
+    fn into_inputs(self) -> Vec<BoxSource<T>> {
+        self.into_iter().map(BoxSource::new).collect()
     }
 }
 

@@ -101,7 +101,7 @@ impl Kind for Chain {
 
     fn streams(&self, inputs: Vec<DataStream<Value>>) -> BTreeMap<String, DataStream<Value>> {
         let mut streams: BTreeMap<String, Vec<DataStream<Value>>> = BTreeMap::new();
-        let mut add = |streams: &mut BTreeMap<_, _>, name: String, stream: DataStream<Value>| {
+        let add = |streams: &mut BTreeMap<_, _>, name: String, stream: DataStream<Value>| {
             let copies = copies(stream, self.readers(&name));
             streams.insert(name, copies);
         };

@@ -42,7 +42,7 @@ impl Bare for BareUnion {
             Element::Mark(mark) => {
                 self.alignment.on_mark(input, mark).for_each(|mark| traces.mark(mark));
             }
-            record => traces.extend("main", [record]),
+            record @ Element::Record { .. } => traces.extend("main", [record]),
         }
         Ok(())
     }

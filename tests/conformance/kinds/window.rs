@@ -6,12 +6,12 @@ use crate::model::{self, time_value};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use side_output::operator::{Operator, Windowed, Windows};
-use side_output::output::Single;
+use side_output::output::{Single, Tally};
 use side_output::stream::Source;
 use side_output::{
     Aggregate, Assigner, ContinuousEventTime, DataStream, Element, EventTime, EveryCount, Global,
-    Late, Purging, RouteLate, Session, Sliding, Timestamp, Trigger, TriggerContext, Tumbling,
-    Verdict, Window, WindowContext, WindowProcess, WindowResult, WindowStreams,
+    Late, Purging, RouteLate, Routes, Session, Sliding, Timestamp, Trigger, TriggerContext,
+    Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult, WindowStreams,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -133,9 +133,9 @@ impl Kind for Description {
     fn streams(&self, mut inputs: Vec<DataStream<Value>>) -> BTreeMap<String, DataStream<Value>> {
         let mut streams = self.build(BuildStreams(inputs.remove(0)));
         let names = self.outputs.iter().cloned();
-        let named = names.zip(streams.drain(..self.outputs.len())).collect();
+        let read = names.zip(streams.drain(..self.outputs.len())).collect();
         streams.into_iter().for_each(DataStream::discard);
-        named
+        read
     }
 }
 
@@ -321,10 +321,13 @@ impl Aggregate for Sum {
     }
 }
 
+/// Begins a result.
+type Begin = Box<dyn Fn(&Value, Window) -> Map<String, Value> + Send>;
+
 /// A function with state and outputs.
 struct Process {
     function: Function,
-    begin: Box<dyn Fn(&Value, Window) -> Map<String, Value> + Send>,
+    begin: Begin,
     outputs: Vec<String>,
     late: usize,
 }
@@ -341,7 +344,7 @@ impl WindowProcess for Process {
         key: &Value,
         records: &[Value],
         cx: &mut WindowContext<'_, Self>,
-    ) -> Vec<Fan> {
+    ) -> impl Routes<Fan> {
         let window = cx.window();
         if matches!(self.function, Function::ReduceSum) {
             let mut sum = records[0].clone();
@@ -381,7 +384,7 @@ impl WindowProcess for Process {
 }
 
 impl RouteLate for Process {
-    fn on_late(&mut self, late: Late<Value>) -> Fan {
+    fn on_late(&mut self, late: Late<Value>) -> impl Routes<Fan> {
         Fan { output: self.late, record: late.value }
     }
 }
@@ -598,6 +601,6 @@ where
             let Fan { output, record } = fan(route);
             (outputs.get(output).cloned().unwrap_or_default(), record)
         };
-        feed(operator, element, &mut Collected { traces, name, tally: Default::default() })
+        feed(operator, element, &mut Collected { traces, name, tally: Tally::default() })
     }
 }

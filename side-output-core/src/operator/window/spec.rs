@@ -225,7 +225,7 @@ impl<A, Tr, Ev, L> Windows<A, Tr, Ev, L> {
         self.late()
     }
 
-    /// Drops late records, and counts them in the [`Ledger`].
+    /// Drops late records, and counts them in the [`Ledger`](crate::output::Ledger).
     pub fn drop_late_data(self) -> Windows<A, Tr, Ev, LateDropped> {
         self.late()
     }

@@ -168,7 +168,9 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
     fn drive<C: Collect<S>>(&mut self, cx: &mut Context<'_>, room: usize, out: &mut C) -> Fed {
         let mut room = room.max(1);
         let partitions = self.taken.len();
-        *self.pipes.reader.lock() = Some(cx.waker().clone());
+        // Dropping a waker may drop a task: not under the lock.
+        let old = self.pipes.reader.lock().replace(cx.waker().clone());
+        drop(old);
         loop {
             for task in &mut self.tasks {
                 if let Some(running) = task

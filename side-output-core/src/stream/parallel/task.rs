@@ -82,8 +82,12 @@ impl<S: Splitter, D: Driver<S>> Future for PartitionTask<S, D> {
                     this.driver = None;
                     return Poll::Ready(());
                 }
-                pipe.task = Some(cx.waker().clone());
-                if pipe.items.len() >= CAPACITY {
+                let old = pipe.task.replace(cx.waker().clone());
+                let full = pipe.items.len() >= CAPACITY;
+                // Dropping a waker may drop a task: not under the lock.
+                drop(pipe);
+                drop(old);
+                if full {
                     return Poll::Pending;
                 }
             }

@@ -30,7 +30,7 @@ pub trait Destination<T> {
 
     /// Takes a mark.
     fn mark(&mut self, mark: Mark) {
-        let _ = mark;
+        _ = mark;
     }
 
     /// Number of records that wait here.
@@ -40,12 +40,12 @@ pub trait Destination<T> {
 
     /// Keeps at most `capacity` waiting records, dropping by the policy.
     fn trim(&mut self, capacity: usize, overflow: Overflow) {
-        let _ = (capacity, overflow);
+        _ = (capacity, overflow);
     }
 
     /// Moves on what waits; `idle` says that no more comes for now.
     fn poll_progress(&mut self, cx: &mut Context<'_>, idle: bool) -> Poll<Result<(), StreamError>> {
-        let _ = (cx, idle);
+        _ = (cx, idle);
         Poll::Ready(Ok(()))
     }
 
@@ -55,7 +55,7 @@ pub trait Destination<T> {
         cx: &mut Context<'_>,
         end: &Result<(), StreamError>,
     ) -> Poll<Result<(), StreamError>> {
-        let _ = (cx, end);
+        _ = (cx, end);
         Poll::Ready(Ok(()))
     }
 

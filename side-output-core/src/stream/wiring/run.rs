@@ -4,7 +4,7 @@ use crate::output::{Collect, Ledger, Overflow, Splitter, Tally};
 use crate::stream::board::{State, Wait};
 use crate::stream::hub::Seat;
 use crate::stream::source::{CHUNK, TURNS};
-use crate::stream::{Driver, Fed, Hub, stall};
+use crate::stream::{Driver, Fed, Hub};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::marker::PhantomData;
@@ -131,10 +131,8 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
     /// the full destination has.
     fn wait_for(&self, full: usize, cx: &Context<'_>) {
         if let Some(hub) = &self.hub {
-            let watch = hub.board.lock().wait(S::SLOTS, cx.waker(), Wait::Room(full));
-            if watch {
-                stall::watch(&hub.board);
-            }
+            let waiting = hub.board.lock().wait(S::SLOTS, cx.waker(), Wait::Room(full));
+            waiting.settle(&hub.board);
         }
     }
 
@@ -149,8 +147,10 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
         state.failed = seat.driver.failed();
         state.tally.add(mem::take(&mut self.tally));
         state.moves += 1;
-        drop(state.ports[S::SLOTS].forget_waiter());
+        let waiter = state.ports[S::SLOTS].forget_waiter();
         self.destinations.visit(&mut Report { state: &mut state });
+        drop(state);
+        drop(waiter);
     }
 }
 

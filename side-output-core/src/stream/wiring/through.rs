@@ -174,7 +174,10 @@ where
         if pipe.lane.is_empty() || !pipe.open {
             Poll::Ready(Ok(()))
         } else {
-            pipe.writer = Some(cx.waker().clone());
+            let old = pipe.writer.replace(cx.waker().clone());
+            // Dropping a waker may drop a task: not under the lock.
+            drop(pipe);
+            drop(old);
             Poll::Pending
         }
     }
@@ -193,7 +196,9 @@ where
         // The future is done; a stream that it gave away may not be.
         let mut pipe = self.pipe.lock();
         if pipe.open && !pipe.lane.is_empty() {
-            pipe.writer = Some(cx.waker().clone());
+            let old = pipe.writer.replace(cx.waker().clone());
+            drop(pipe);
+            drop(old);
             return Poll::Pending;
         }
         Poll::Ready(Ok(()))
@@ -255,7 +260,9 @@ impl<T> Source<T> for PipeSource<T> {
         if let Some(end) = &pipe.end {
             return Poll::Ready(end.clone().map(|()| false));
         }
-        pipe.reader = Some(cx.waker().clone());
+        let old = pipe.reader.replace(cx.waker().clone());
+        drop(pipe);
+        drop(old);
         Poll::Pending
     }
 

@@ -1,0 +1,24 @@
+//! Windows and timers: `cargo bench --bench windows [-- --json] [--n N] [--rounds R] [filter]…`.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod timers;
+mod tumbling;
+
+use common::{Options, compete};
+
+fn main() {
+    let options = Options::from_args(10_000_000);
+    compete(
+        tumbling::tumbling("tumbling", "1000 keys, 1 s tumbling sums, 3 % late", 1000),
+        &options,
+    );
+    compete(
+        tumbling::tumbling("many keys", "1,000,000 keys, 1 s tumbling sums", 1_000_000),
+        &options,
+    );
+    compete(tumbling::sliding(), &options);
+    compete(tumbling::session(), &options);
+    compete(timers::fire(), &options);
+    compete(timers::delete(), &options);
+}
