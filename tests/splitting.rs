@@ -45,7 +45,7 @@ fn split_01_an_undeclared_name_is_an_error_when_it_is_parsed() {
     // With a typo in a configuration, the error comes with the first record that uses the name.
     let input = stream::iter(1..=3);
     let NumbersStreams { even, odd } = input.split_with(|n: u32| {
-        let name = if n % 2 == 0 { "even" } else { "oddd" };
+        let name = if n.is_multiple_of(2) { "even" } else { "oddd" };
         name.parse::<NumbersTag>().map(|tag| tag.route(n))
     });
     even.discard();
@@ -125,8 +125,9 @@ fn split_05_five_levels_lose_nothing() {
             .collect();
     }
     assert_eq!(level.len(), 32);
-    let leaves =
-        block_on(futures::future::join_all(level.into_iter().map(|leaf| leaf.collect::<Vec<_>>())));
+    let leaves = block_on(futures::future::join_all(
+        level.into_iter().map(futures::StreamExt::collect::<Vec<_>>),
+    ));
     let mut all: Vec<u32> = leaves.concat();
     all.sort_unstable();
     assert_eq!(all, (1..=1000).collect::<Vec<_>>());
@@ -382,7 +383,7 @@ fn split_14_every_way_to_consume_holds_the_same_records() {
     block_on(sides().for_each(|n| records.push(n))).unwrap();
     assert_eq!(records, expected, "for_each");
 
-    let fold = sides().fold(Vec::new(), |records, n| records.push(n));
+    let fold = sides().fold(Vec::new(), Vec::push);
     assert_eq!(block_on(fold).unwrap(), expected, "fold");
 
     let mut records = Vec::new();
