@@ -194,7 +194,7 @@ pub use side_output_core::output::{
 #[doc(hidden)]
 pub use side_output_core::stream;
 pub use side_output_core::stream::wiring::{
-    Discarded, discard, discard_noting, each, overflow_into,
+    Discarded, discard, discard_noting, each, overflow_into, try_each,
 };
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
 pub use side_output_core::time::{

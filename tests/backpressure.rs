@@ -552,7 +552,7 @@ fn flow_16_a_panic_is_an_error_at_every_reader() {
     let read = |stream: DataStream<u64>| async {
         let mut records = Vec::new();
         let error = stream.for_each(|n| records.push(n)).await.unwrap_err();
-        assert_eq!(error.to_string(), "the split function panicked: record 5");
+        assert_eq!(error.to_string(), "a function of the stream panicked: record 5");
         records
     };
     let (a, b, c) =
@@ -565,7 +565,7 @@ fn flow_16_a_panic_is_an_error_at_every_reader() {
     let streams = stream::iter(1..=10).split_with(route);
     let handle = streams.ledger_handle();
     let error = block_on(streams.wire().a(discard()).b(discard()).c(discard()).run()).unwrap_err();
-    assert_eq!(error.to_string(), "the split function panicked: record 5");
+    assert_eq!(error.to_string(), "a function of the stream panicked: record 5");
     assert_balanced(&handle.read());
 
     // As a plain stream of records there is no room for an error: it panics with the text.
@@ -574,7 +574,10 @@ fn flow_16_a_panic_is_an_error_at_every_reader() {
     c.discard();
     let panic =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(a.count()))).unwrap_err();
-    assert_eq!(panic.downcast_ref::<String>().unwrap(), "the split function panicked: record 5");
+    assert_eq!(
+        panic.downcast_ref::<String>().unwrap(),
+        "a function of the stream panicked: record 5"
+    );
 }
 
 #[test]

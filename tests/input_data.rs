@@ -372,10 +372,7 @@ fn data_09_a_parser_that_returns_a_result_fails_with_the_position() {
     let handle = rows.ledger_handle().unwrap();
     let mut read = Vec::new();
     let error = block_on(rows.for_each(|row| read.push(row))).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the split function failed: line 3, byte 12: 1 fields instead of 3"
-    );
+    assert_eq!(error.to_string(), "the stream failed: line 3, byte 12: 1 fields instead of 3");
     let StreamError::Failed(cause) = &error else { panic!("{error:?}") };
     assert_eq!(cause.downcast_ref::<Malformed>().unwrap().line.number, 3);
     assert_eq!((read.len(), handle.read().failed), (2, 1));

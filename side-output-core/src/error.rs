@@ -28,7 +28,7 @@ use std::sync::Arc;
 ///
 /// let ParsedStreams { number } = stream::iter(["1", "x"]).split_with(parse);
 /// let error = block_on(number.for_each(drop)).unwrap_err();
-/// assert_eq!(error.to_string(), "the split function failed: invalid digit found in string");
+/// assert_eq!(error.to_string(), "the stream failed: invalid digit found in string");
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -78,8 +78,8 @@ impl StreamError {
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(error) => write!(f, "the split function failed: {error}"),
-            Self::Panicked(message) => write!(f, "the split function panicked: {message}"),
+            Self::Failed(error) => write!(f, "the stream failed: {error}"),
+            Self::Panicked(message) => write!(f, "a function of the stream panicked: {message}"),
             Self::Stalled { output } => {
                 write!(f, "output `{output}` is full and nobody reads it; read or discard it")
             }

@@ -276,6 +276,10 @@ impl<T, A: Source<T>> DataStream<T, A> {
     /// Connects two streams, of different types or roles, for a function on both.
     ///
     /// [`union`](Self::union) makes one stream of several of the same type.
+    ///
+    /// Each input is in its own order. Which of them comes first where both have records ready is
+    /// not defined; a function for which that matters goes by the timestamps, as
+    /// [`reconcile`](KeyedStream::reconcile) does.
     pub const fn connect<U, B: Source<U>>(self, other: DataStream<U, B>) -> Connected<T, A, U, B> {
         Connected { left: self, right: other }
     }
@@ -353,6 +357,10 @@ where
     F: FnMut(&T) -> K,
 {
     /// Connects two keyed streams for a function on both, with state and timers for each key.
+    ///
+    /// Each input is in its own order. Which of them comes first where both have records ready is
+    /// not defined; a function for which that matters goes by the timestamps, as
+    /// [`reconcile`](Self::reconcile) does.
     pub const fn connect<U, G, B>(
         self,
         other: KeyedStream<U, K, G, B>,

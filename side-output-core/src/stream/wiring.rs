@@ -11,8 +11,8 @@ mod slot;
 mod through;
 
 pub use self::destination::{
-    Destination, DestinationVisitor, Destinations, Discard, Each, IntoDestination, Itself, Line,
-    Sum, discard, each,
+    Destination, DestinationVisitor, Destinations, Discard, Each, IntoDestination, IntoTrying,
+    Itself, Line, Sum, TryEach, Trying, discard, each, try_each,
 };
 pub use self::overflow::{
     DiscardNoting, Discarded, IntoOverflowing, OverflowInto, Overflowing, discard_noting,

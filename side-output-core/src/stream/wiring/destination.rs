@@ -1,8 +1,10 @@
 use crate::error::StreamError;
 use crate::output::{Lane, OutputAt, OutputSpec, Overflow, Splitter};
 use crate::time::{Mark, Timestamp};
+use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// What became of the records that a destination was handed.
@@ -198,6 +200,126 @@ impl<T, F: FnMut(T)> Destination<T> for Each<T, F> {
 impl<T, F> fmt::Debug for Each<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Each")
+    }
+}
+
+/// Calls `f` with every record, as [`each`] does; its first error ends the run.
+///
+/// Records that come after the error in the same turn are dropped, and counted as discarded.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+/// use side_output::try_each;
+/// use std::io::Write;
+///
+/// #[splitter]
+/// enum Lines {
+///     #[main]
+///     Line(String),
+/// }
+///
+/// let mut file = Vec::new();
+/// block_on(
+///     stream::iter(["to be"])
+///         .split_with(|line: &str| Lines::Line(line.to_owned()))
+///         .wire()
+///         .line(try_each(|line| writeln!(file, "{line}")))
+///         .run(),
+/// )?;
+/// assert_eq!(file, b"to be\n");
+/// # Ok::<(), StreamError>(())
+/// ```
+pub const fn try_each<T, E, F: FnMut(T) -> Result<(), E>>(f: F) -> TryEach<T, E, F> {
+    TryEach { f, error: None, delivered: 0, values: PhantomData }
+}
+
+/// Destination for the [`try_each`] function.
+pub struct TryEach<T, E, F> {
+    f: F,
+    error: Option<E>,
+    delivered: u64,
+    values: PhantomData<fn(T)>,
+}
+
+/// Marks closures that may fail.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct IntoTrying;
+
+#[diagnostic::do_not_recommend]
+impl<T, E, F> IntoDestination<T, IntoTrying> for TryEach<T, E, F>
+where
+    E: Into<Box<dyn Error + Send + Sync>>,
+    F: FnMut(T) -> Result<(), E>,
+{
+    type Destination = Trying<T, E, F>;
+
+    fn into_destination(self, spec: OutputSpec) -> Trying<T, E, F> {
+        Trying { each: self, output: spec.name }
+    }
+}
+
+/// A [`TryEach`] that knows the name of its output.
+#[derive(Debug)]
+pub struct Trying<T, E, F> {
+    each: TryEach<T, E, F>,
+    output: &'static str,
+}
+
+impl<T, E, F> Destination<T> for Trying<T, E, F>
+where
+    E: Into<Box<dyn Error + Send + Sync>>,
+    F: FnMut(T) -> Result<(), E>,
+{
+    // It never has the splitter wait, but it must be asked whether it failed.
+    const WAITS: bool = true;
+
+    #[inline]
+    fn push(&mut self, value: T, _at: Timestamp) {
+        if self.each.error.is_some() {
+            return;
+        }
+        match (self.each.f)(value) {
+            Ok(()) => self.each.delivered += 1,
+            Err(error) => self.each.error = Some(error),
+        }
+    }
+
+    fn poll_progress(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _idle: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        Poll::Ready(match self.each.error.take() {
+            Some(error) => Err(StreamError::Destination {
+                output: self.output,
+                source: Arc::from(error.into()),
+            }),
+            None => Ok(()),
+        })
+    }
+
+    fn poll_finish(
+        &mut self,
+        cx: &mut Context<'_>,
+        _end: &Result<(), StreamError>,
+    ) -> Poll<Result<(), StreamError>> {
+        self.poll_progress(cx, true)
+    }
+
+    fn sum(&self, routed: u64) -> Sum {
+        let delivered = self.each.delivered;
+        Sum { delivered, discarded: routed - delivered, ..Sum::default() }
+    }
+}
+
+impl<T, E, F> fmt::Debug for TryEach<T, E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TryEach").field("delivered", &self.delivered).finish_non_exhaustive()
     }
 }
 
