@@ -1,7 +1,7 @@
 use super::{DataFeed, DataStream, KeyedStream, OperatorStreams, Source};
 use crate::operator::{
-    Aggregated, Applied, Evictor, KeepAll, KeepLast, LateDropped, LatePolicy, LateToOutput,
-    LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
+    Aggregated, Applied, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy,
+    LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
 };
 use crate::window::{Aggregate, Assigner, Trigger, Window, WindowProcess};
 use std::fmt;
@@ -171,7 +171,7 @@ where
     ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Aggregated<G, L>>
     where
         G: Aggregate<In = T>,
-        L: LatePolicy<G>,
+        L: LateDecided + LatePolicy,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.aggregate(key, aggregate))
@@ -199,7 +199,7 @@ where
     where
         T: Clone,
         R: FnMut(&mut T, T),
-        L: LatePolicy<R>,
+        L: LateDecided + LatePolicy,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.reduce(key, reduce))
@@ -244,7 +244,7 @@ where
     where
         T: Clone,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LatePolicy<Fn>,
+        L: LateDecided + LatePolicy,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.apply(key, function))
@@ -258,7 +258,7 @@ where
     where
         T: Clone,
         P: WindowProcess<In = T, Key = K>,
-        L: ProcessLate<P>,
+        L: LateDecided + ProcessLate<P>,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.process(key, process))

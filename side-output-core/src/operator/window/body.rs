@@ -114,26 +114,23 @@ impl<T> Share<'_, T> {
 }
 
 #[inline]
-fn emit_result<L, F, K, V, T, C>(window: Window, pane: Pane, key: K, value: V, out: &mut C) -> usize
+fn emit_result<L, K, V, T, C>(window: Window, pane: Pane, key: K, value: V, out: &mut C) -> usize
 where
-    L: LatePolicy<F>,
+    L: LatePolicy,
     C: Collect<L::Out<K, V, T>>,
 {
-    out.emit(
-        <L as LatePolicy<F>>::result(WindowResult { key, window, value, pane }),
-        window.max_timestamp(),
-    );
+    out.emit(L::result(WindowResult { key, window, value, pane }), window.max_timestamp());
     1
 }
 
 #[inline]
-fn emit_late<L, F, K, V, T, C>(late: Late<T>, out: &mut C) -> usize
+fn emit_late<L, K, V, T, C>(late: Late<T>, out: &mut C) -> usize
 where
-    L: LatePolicy<F>,
+    L: LatePolicy,
     C: Collect<L::Out<K, V, T>>,
 {
     let at = late.timestamp;
-    if let Some(route) = <L as LatePolicy<F>>::late(late) {
+    if let Some(route) = L::late(late) {
         out.emit(route, at);
         1
     } else {
@@ -148,7 +145,7 @@ pub struct Aggregated<G, L> {
     pub(super) late: PhantomData<fn() -> L>,
 }
 
-impl<K: Clone, G: Aggregate, L: LatePolicy<G>> WindowBody<K, G::In> for Aggregated<G, L> {
+impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<G, L> {
     type Contents = G::Accumulator;
     type Side = ();
     type Out = L::Out<K, G::Output, G::In>;
@@ -178,7 +175,7 @@ impl<K: Clone, G: Aggregate, L: LatePolicy<G>> WindowBody<K, G::In> for Aggregat
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(accumulator);
-        Ok(emit_result::<L, G, _, _, G::In, _>(
+        Ok(emit_result::<L, _, _, G::In, _>(
             firing.window,
             firing.pane,
             firing.key.clone(),
@@ -199,7 +196,7 @@ impl<K: Clone, G: Aggregate, L: LatePolicy<G>> WindowBody<K, G::In> for Aggregat
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = self.aggregate.result(&accumulator);
-        Ok(emit_result::<L, G, _, _, G::In, _>(window, pane, key, value, out))
+        Ok(emit_result::<L, _, _, G::In, _>(window, pane, key, value, out))
     }
 
     #[inline]
@@ -208,7 +205,7 @@ impl<K: Clone, G: Aggregate, L: LatePolicy<G>> WindowBody<K, G::In> for Aggregat
         late: Late<G::In>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, G, K, G::Output, _, _>(late, out))
+        Ok(emit_late::<L, K, G::Output, _, _>(late, out))
     }
 }
 
@@ -229,7 +226,7 @@ where
     K: Clone,
     T: Clone,
     R: FnMut(&mut T, T),
-    L: LatePolicy<R>,
+    L: LatePolicy,
 {
     type Contents = T;
     type Side = ();
@@ -254,7 +251,7 @@ where
         (): &mut (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, R, _, _, T, _>(
+        Ok(emit_result::<L, _, _, T, _>(
             firing.window,
             firing.pane,
             firing.key.clone(),
@@ -273,7 +270,7 @@ where
         (): (),
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, R, _, _, T, _>(window, pane, key, reduced, out))
+        Ok(emit_result::<L, _, _, T, _>(window, pane, key, reduced, out))
     }
 
     fn late<C: Collect<Self::Out>>(
@@ -281,7 +278,7 @@ where
         late: Late<T>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, R, K, T, _, _>(late, out))
+        Ok(emit_late::<L, K, T, _, _>(late, out))
     }
 }
 
@@ -329,7 +326,7 @@ where
     K: Clone,
     T: Clone,
     F: FnMut(&K, Window, &[T]) -> R,
-    L: LatePolicy<F>,
+    L: LatePolicy,
 {
     type Contents = Elements<T>;
     type Side = ();
@@ -355,13 +352,7 @@ where
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let value = (self.function)(firing.key, firing.window, elements.evict(self.keep));
-        Ok(emit_result::<L, F, _, _, T, _>(
-            firing.window,
-            firing.pane,
-            firing.key.clone(),
-            value,
-            out,
-        ))
+        Ok(emit_result::<L, _, _, T, _>(firing.window, firing.pane, firing.key.clone(), value, out))
     }
 
     fn late<C: Collect<Self::Out>>(
@@ -369,7 +360,7 @@ where
         late: Late<T>,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, F, K, R, _, _>(late, out))
+        Ok(emit_late::<L, K, R, _, _>(late, out))
     }
 }
 

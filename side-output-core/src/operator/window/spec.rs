@@ -46,17 +46,26 @@ pub struct KeepAll;
 #[derive(Clone, Copy, Debug)]
 pub struct KeepLast(usize);
 
-/// A decision about late records, and so what the outputs are.
+/// It was said where late records go.
 ///
-/// `F` is the function of the windows. It decides nothing; it is there for the compile error of
-/// windows that do not decide.
+/// This is the bound that a program meets, and not [`LatePolicy`]: that one has an implementation
+/// for windows without a decision too. Without it, their methods would not be found, which the
+/// compiler reports without the text below; and it would report each use of the result as well.
 #[diagnostic::on_unimplemented(
     message = "these windows do not say where late records go",
     label = "call `.side_output_late_data()` or `.drop_late_data()` before this",
     note = "a record is late when it comes after its windows were complete and the allowed lateness \
             is over; without a decision it would vanish without a word"
 )]
-pub trait LatePolicy<F> {
+pub trait LateDecided {}
+
+#[diagnostic::do_not_recommend]
+impl LateDecided for LateToOutput {}
+#[diagnostic::do_not_recommend]
+impl LateDecided for LateDropped {}
+
+/// What becomes of late records, and so what the outputs are.
+pub trait LatePolicy {
     /// The splitter.
     type Out<K, V, T>: Splitter;
 
@@ -67,7 +76,7 @@ pub trait LatePolicy<F> {
     fn late<K, V, T>(late: Late<T>) -> Option<Self::Out<K, V, T>>;
 }
 
-impl<F> LatePolicy<F> for LateToOutput {
+impl LatePolicy for LateToOutput {
     type Out<K, V, T> = Windowed<K, V, T>;
 
     #[inline]
@@ -81,7 +90,7 @@ impl<F> LatePolicy<F> for LateToOutput {
     }
 }
 
-impl<F> LatePolicy<F> for LateDropped {
+impl LatePolicy for LateDropped {
     type Out<K, V, T> = Single<WindowResult<K, V>>;
 
     #[inline]
@@ -95,13 +104,7 @@ impl<F> LatePolicy<F> for LateDropped {
     }
 }
 
-/// A decision about late records of a [`WindowProcess`].
-#[diagnostic::on_unimplemented(
-    message = "these windows do not say where late records go",
-    label = "call `.side_output_late_data()` or `.drop_late_data()` before this",
-    note = "a record is late when it comes after its windows were complete and the allowed lateness \
-            is over; without a decision it would vanish without a word"
-)]
+/// What becomes of late records of a [`WindowProcess`].
 pub trait ProcessLate<P: WindowProcess> {
     /// Routes a late record, or counts it.
     fn late<C: Collect<P::Out>>(
@@ -111,14 +114,7 @@ pub trait ProcessLate<P: WindowProcess> {
     ) -> Result<usize, StreamError>;
 }
 
-/// What no function is: the bound that windows without a decision fail.
-///
-/// A missing implementation for [`LateUndecided`] would be reported as a method that does not
-/// exist. One whose bound fails is reported in the words of the trait.
-pub trait LateDecided {}
-
-#[diagnostic::do_not_recommend]
-impl<F: LateDecided> LatePolicy<F> for LateUndecided {
+impl LatePolicy for LateUndecided {
     type Out<K, V, T> = Single<WindowResult<K, V>>;
 
     fn result<K, V, T>(result: WindowResult<K, V>) -> Single<WindowResult<K, V>> {
@@ -131,7 +127,7 @@ impl<F: LateDecided> LatePolicy<F> for LateUndecided {
 }
 
 #[diagnostic::do_not_recommend]
-impl<P: WindowProcess + LateDecided> ProcessLate<P> for LateUndecided {
+impl<P: WindowProcess> ProcessLate<P> for LateUndecided {
     fn late<C: Collect<P::Out>>(
         _process: &mut P,
         _late: Late<P::In>,
@@ -153,6 +149,7 @@ impl<P: RouteLate> ProcessLate<P> for LateToOutput {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<P: WindowProcess> ProcessLate<P> for LateDropped {
     fn late<C: Collect<P::Out>>(
         _process: &mut P,
@@ -248,7 +245,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&G::In) -> K,
         Tr: Trigger<G::In>,
         G: Aggregate,
-        L: LatePolicy<G>,
+        L: LateDecided + LatePolicy,
     {
         let body = Aggregated { aggregate, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -266,7 +263,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         R: FnMut(&mut T, T),
-        L: LatePolicy<R>,
+        L: LateDecided + LatePolicy,
     {
         let body = Reduced { reduce, late: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -304,7 +301,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         F: FnMut(&T) -> K,
         Tr: Trigger<T>,
         Fn: FnMut(&K, Window, &[T]) -> R,
-        L: LatePolicy<Fn>,
+        L: LateDecided + LatePolicy,
     {
         let body = Applied { function, keep: self.evictor.keep(), types: PhantomData };
         WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
@@ -322,7 +319,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         P::In: Clone,
         F: FnMut(&P::In) -> P::Key,
         Tr: Trigger<P::In>,
-        L: ProcessLate<P>,
+        L: LateDecided + ProcessLate<P>,
     {
         let keep = self.evictor.keep();
         let (keys, taps) = (FxHashMap::default(), Context::new());
