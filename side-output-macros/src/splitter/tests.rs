@@ -288,37 +288,39 @@ fn an_output_is_an_impl() {
         orders(),
         "OutputAt<1> for Orders",
         expect![[r#"
-        impl so::__private::OutputAt<1> for Orders {
-            type Payload = OrdersInvalid;
-            const SPEC: so::__private::OutputSpec = so::__private::OutputSpec::new(1, "invalid")
-                .capacity(16)
-                .overflow(so::__private::Overflow::DropOldest);
-            fn wrap(OrdersInvalid { raw: __0 }: OrdersInvalid) -> Self {
-                Self::Invalid { raw: __0 }
-            }
-            fn take(self) -> ::core::result::Result<OrdersInvalid, Self> {
-                match self {
-                    Self::Invalid { raw: __0 } => {
-                        ::core::result::Result::Ok(OrdersInvalid { raw: __0 })
+            impl so::__private::OutputAt<1> for Orders {
+                type Payload = OrdersInvalid;
+                const SPEC: so::__private::OutputSpec = so::__private::OutputSpec::new(1, "invalid")
+                    .capacity(16)
+                    .overflow(so::__private::Overflow::DropOldest);
+                #[inline]
+                fn wrap(OrdersInvalid { raw: __0 }: OrdersInvalid) -> Self {
+                    Self::Invalid { raw: __0 }
+                }
+                #[inline]
+                fn take(self) -> ::core::result::Result<OrdersInvalid, Self> {
+                    match self {
+                        Self::Invalid { raw: __0 } => {
+                            ::core::result::Result::Ok(OrdersInvalid { raw: __0 })
+                        }
+                        other => ::core::result::Result::Err(other),
                     }
-                    other => ::core::result::Result::Err(other),
+                }
+                fn lane<'__l>(
+                    lanes: &'__l mut __OrdersLanes,
+                ) -> &'__l mut so::__private::Lane<OrdersInvalid> {
+                    &mut lanes.invalid
+                }
+                fn stream<'__s, __H: so::__private::Outlet<Self>>(
+                    streams: &'__s mut OrdersStreams<__H>,
+                ) -> &'__s mut so::__private::DataStream<
+                    OrdersInvalid,
+                    <__H as so::__private::Outlet<Self>>::Source<1>,
+                > {
+                    &mut streams.invalid
                 }
             }
-            fn lane<'__l>(
-                lanes: &'__l mut __OrdersLanes,
-            ) -> &'__l mut so::__private::Lane<OrdersInvalid> {
-                &mut lanes.invalid
-            }
-            fn stream<'__s, __H: so::__private::Outlet<Self>>(
-                streams: &'__s mut OrdersStreams<__H>,
-            ) -> &'__s mut so::__private::DataStream<
-                OrdersInvalid,
-                <__H as so::__private::Outlet<Self>>::Source<1>,
-            > {
-                &mut streams.invalid
-            }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -329,51 +331,53 @@ fn routes_go_into_lanes() {
         orders(),
         "Lanes<Orders> for __OrdersLanes",
         expect![[r#"
-        impl so::Lanes<Orders> for __OrdersLanes {
-            #[inline]
-            fn push(&mut self, route: Orders, at: so::Timestamp) {
-                match route {
-                    Orders::Valid(__0) => self.valid.push(__0, at),
-                    Orders::Invalid { raw: __0 } => {
-                        self.invalid.push(OrdersInvalid { raw: __0 }, at)
+            impl so::Lanes<Orders> for __OrdersLanes {
+                #[inline]
+                fn push(&mut self, route: Orders, at: so::Timestamp) {
+                    match route {
+                        Orders::Valid(__0) => self.valid.push(__0, at),
+                        Orders::Invalid { raw: __0 } => {
+                            self.invalid.push(OrdersInvalid { raw: __0 }, at)
+                        }
+                        #[cfg(feature = "late")]
+                        Orders::Late(__0, __1) => self.late.push((__0, __1), at),
                     }
+                }
+                #[inline]
+                fn visit<__V: so::LaneVisitor>(&mut self, visitor: &mut __V) {
+                    so::LaneVisitor::lane(visitor, 0, &mut self.valid);
+                    so::LaneVisitor::lane(visitor, 1, &mut self.invalid);
                     #[cfg(feature = "late")]
-                    Orders::Late(__0, __1) => self.late.push((__0, __1), at),
+                    so::LaneVisitor::lane(visitor, 2, &mut self.late);
+                }
+                #[inline]
+                fn visit_pairs<__V: so::LanePairVisitor>(
+                    &mut self,
+                    other: &mut Self,
+                    visitor: &mut __V,
+                ) {
+                    so::LanePairVisitor::pair(
+                        visitor,
+                        0,
+                        &mut self.valid,
+                        &mut other.valid,
+                    );
+                    so::LanePairVisitor::pair(
+                        visitor,
+                        1,
+                        &mut self.invalid,
+                        &mut other.invalid,
+                    );
+                    #[cfg(feature = "late")]
+                    so::LanePairVisitor::pair(
+                        visitor,
+                        2,
+                        &mut self.late,
+                        &mut other.late,
+                    );
                 }
             }
-            fn visit<__V: so::LaneVisitor>(&mut self, visitor: &mut __V) {
-                so::LaneVisitor::lane(visitor, 0, &mut self.valid);
-                so::LaneVisitor::lane(visitor, 1, &mut self.invalid);
-                #[cfg(feature = "late")]
-                so::LaneVisitor::lane(visitor, 2, &mut self.late);
-            }
-            fn visit_pairs<__V: so::LanePairVisitor>(
-                &mut self,
-                other: &mut Self,
-                visitor: &mut __V,
-            ) {
-                so::LanePairVisitor::pair(
-                    visitor,
-                    0,
-                    &mut self.valid,
-                    &mut other.valid,
-                );
-                so::LanePairVisitor::pair(
-                    visitor,
-                    1,
-                    &mut self.invalid,
-                    &mut other.invalid,
-                );
-                #[cfg(feature = "late")]
-                so::LanePairVisitor::pair(
-                    visitor,
-                    2,
-                    &mut self.late,
-                    &mut other.late,
-                );
-            }
-        }
-    "#]],
+        "#]],
     );
 }
 
