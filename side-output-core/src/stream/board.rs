@@ -234,6 +234,11 @@ impl State {
         wakers
     }
 
+    /// Whether a lane that is waited for is half full, and will soon stop the turns.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.ports.iter().any(|port| port.load > port.spec.capacity.get() / 2)
+    }
+
     /// Adds one who waits for records to `wakers` if it is empty, so that the input goes on when
     /// the reader that drove it is busy elsewhere. In turns, since the one that is woken may be
     /// busy elsewhere too.

@@ -12,6 +12,10 @@ pub(crate) const CHUNK: usize = 512;
 /// How many turns one poll may take before it lets other tasks run.
 pub(crate) const TURNS: usize = 64;
 
+/// After how many turns of one poll the other readers are woken again: after the first one, so that
+/// nobody waits longer than a turn for a first record, and then each time that many.
+pub(crate) const WAKING: usize = 8;
+
 /// What a [`DataStream`](crate::stream::DataStream) reads: chunks of records and marks.
 pub trait Source<T> {
     /// Fills the empty `into` with what is ready; `false` at the true end of the stream.

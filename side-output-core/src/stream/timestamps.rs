@@ -271,8 +271,9 @@ struct Waking<'a, T, K> {
     records: bool,
 }
 
+#[expect(clippy::inline_always, reason = "left alone it stays a call for every record")]
 impl<T, K: Intake<T>> Intake<T> for Waking<'_, T, K> {
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
         self.records = true;
         if std::mem::take(self.idle) && self.intake.mark(Mark::Active).is_break() {

@@ -1,8 +1,8 @@
 //! Turns of an operator: who drives, for how long, and whom it wakes.
 
-use super::board::{State, Wait, Waiting};
+use super::board::{State, Wait, Waiting, Wakers};
 use super::hub::{Core, Hub, Seat};
-use super::source::TURNS;
+use super::source::{TURNS, WAKING};
 use super::{Driver, Fed};
 use crate::error::StreamError;
 use crate::output::Splitter;
@@ -81,7 +81,6 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             let mut core = self.core.lock();
             let mut state = self.board.lock();
             let trash = self.settle(&mut core, &mut state, &mut seat, own, &turn);
-            let mut wakers = state.take_served();
 
             let Turn { fed, rest, panic, .. } = turn;
             let pending = matches!(fed, Fed::Pending);
@@ -95,7 +94,6 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
                 core.end = Some(end.clone());
                 let all = state.take_waiting(|_| true);
                 drop((state, core));
-                wakers.wake();
                 all.wake();
                 // Last, since dropping the operator and its input runs foreign code.
                 drop(seat);
@@ -106,6 +104,9 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             if !stop && let Ok(next) = state.room(own) {
                 room = next;
                 state.begin();
+                // Waking for every turn would cost more than a turn does.
+                let due = (TURNS - turns) % WAKING == 1 || state.is_crowded();
+                let wakers = if due { state.take_served() } else { Wakers::default() };
                 drop((state, core));
                 wakers.wake();
                 if trash {
@@ -124,6 +125,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             // Nothing may change between here and the release of the locks: the seat is back, and
             // whoever waits is known to whoever changes something later.
             core.seat = Some(seat);
+            let mut wakers = state.take_served();
             let ready = !pending || state.woken();
             let mut waiting = Waiting::default();
             let mut again = false;

@@ -99,7 +99,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             if let Some(window) = last.replace(window) {
                 let index = self.index(window, parts.watermark);
                 let value = Share::Borrowed(&value);
-                routes += self.insert(parts, index, key.clone(), value, out)?;
+                routes += self.insert_into(parts, index, key.clone(), value, out)?;
             }
         }
         let Some(window) = last else {
@@ -107,7 +107,25 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         };
         let index = self.index(window, parts.watermark);
         self.hot = index;
-        Ok(routes + self.insert(parts, index, key, Share::Owned(value), out)?)
+        Ok(routes + self.insert_into(parts, index, key, Share::Owned(value), out)?)
+    }
+
+    /// [`insert`](Self::insert) where it is not worth its size.
+    #[inline(never)]
+    fn insert_into<T, A, Tr, B, Out>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        index: usize,
+        key: K,
+        value: Share<'_, T>,
+        out: &mut Out,
+    ) -> Result<usize, StreamError>
+    where
+        A: Assigner,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+        Out: Collect<B::Out>,
+    {
+        self.insert(parts, index, key, value, out)
     }
 
     /// Where the window stands; opens it if it is not there.
@@ -124,7 +142,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is all that most records come to")]
+    #[inline(always)]
     fn insert<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,

@@ -19,6 +19,8 @@ pub struct ToSink<T, K> {
     waiting: VecDeque<T>,
     /// With which the sink is asked when a record comes.
     waker: Option<Waker>,
+    /// A record that comes may go straight into the sink: nothing waits, and nothing failed.
+    open: bool,
     /// The error of a record that came.
     error: Option<StreamError>,
     output: &'static str,
@@ -43,6 +45,7 @@ where
             sink: Box::pin(self),
             waiting: VecDeque::new(),
             waker: None,
+            open: false,
             error: None,
             output: spec.name,
             dropped: 0,
@@ -86,15 +89,13 @@ where
         if let Err(error) = self.sink.as_mut().start_send(value) {
             self.dropped += 1;
             self.error = Some(self.fail(error));
+            self.open = false;
         }
     }
 
-    /// Whether a record may go straight into the sink.
+    /// Asks the sink for room for one record.
     #[inline]
     fn is_ready(&mut self) -> bool {
-        if !self.waiting.is_empty() || self.error.is_some() {
-            return false;
-        }
         let Some(waker) = &self.waker else { return false };
         match self.sink.as_mut().poll_ready(&mut Context::from_waker(waker)) {
             Poll::Ready(Ok(())) => true,
@@ -104,6 +105,12 @@ where
             }
             Poll::Pending => false,
         }
+    }
+
+    #[cold]
+    fn put_aside(&mut self, value: T) {
+        self.open = false;
+        self.waiting.push_back(value);
     }
 }
 
@@ -116,10 +123,10 @@ where
 
     #[inline]
     fn push(&mut self, value: T, _at: Timestamp) {
-        if self.is_ready() {
+        if self.open && self.is_ready() {
             self.send(value);
         } else {
-            self.waiting.push_back(value);
+            self.put_aside(value);
         }
     }
 
@@ -144,6 +151,7 @@ where
             None => self.waker = Some(cx.waker().clone()),
         }
         ready!(self.poll_empty(cx))?;
+        self.open = true;
         if idle && self.unflushed {
             if let Err(error) = ready!(self.sink.as_mut().poll_flush(cx)) {
                 return Poll::Ready(Err(self.fail(error)));
