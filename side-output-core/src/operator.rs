@@ -117,6 +117,14 @@ pub trait Operator {
         Ok(Progress::Done)
     }
 
+    /// How much it keeps in its state at this moment, for the [`Ledger`](crate::output::Ledger):
+    /// windows of keys, keys, or records, whichever it thinks in.
+    ///
+    /// Asked for after every turn, so it must not have to count.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// When the clock is to be looked at again even if nothing comes in.
     fn alarm(&self) -> Option<crate::Timestamp> {
         None
