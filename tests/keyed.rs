@@ -338,25 +338,17 @@ fn key_07_a_million_keys_come_and_go() {
         ) -> impl Routes<Lines> {
             *count += 1;
             if *count == 1 {
-                // A timer that the expiry of its key takes with it, and one that fires before.
+                // The expiry of its key takes it along.
                 cx.set_timer(at(i64::MAX - 1));
-                cx.set_timer(at(60_000));
             }
-            None::<Lines>
-        }
-        fn on_timer(
-            &mut self,
-            _: Timestamp,
-            _: &mut u64,
-            _: &mut KeyedContext<Self>,
-        ) -> impl Routes<Lines> {
             None::<Lines>
         }
         fn time_to_live(&self) -> Option<Duration> {
             Some(Duration::from_mins(2))
         }
     }
-    const KEYS: u32 = 1_000_000;
+    // Without optimisation a million takes longer than a test should.
+    const KEYS: u32 = if cfg!(debug_assertions) { 200_000 } else { 1_000_000 };
     let mut operator = Keyed::new(|key: &u32| *key, Touch);
     let mut out = Nowhere::default();
     for event in 0..3 {

@@ -381,13 +381,13 @@ fn count_hours(hours: Vec<i64>, unit: fn(Date) -> (Date, Date)) -> Vec<(Date, u6
     let local = zone.clone();
     let civil = move |at: Timestamp| {
         let instant = jiff::Timestamp::from_millisecond(at.as_millis()).unwrap();
-        instant.to_zoned(local.clone()).date()
+        instant.to_zoned_datetime(local.clone()).date()
     };
     let date = civil.clone();
     let calendar = Calendar::new(move |at| {
         let (first, next) = unit(date(at));
         let midnight = |date: Date| {
-            let start = date.to_zoned(zone.clone()).unwrap();
+            let start = date.to_zoned_datetime(zone.clone()).unwrap();
             Timestamp::from_millis(start.timestamp().as_millisecond())
         };
         Window::new(midnight(first), midnight(next))
@@ -508,7 +508,7 @@ fn win_11_other_tasks_run_while_windows_fire() {
     let other = future::poll_fn(|cx| {
         polls += 1;
         cx.waker().wake_by_ref();
-        std::task::Poll::<()>::Pending
+        Poll::<()>::Pending
     });
     let mut seen = 0;
     block_on(future::select(Box::pin(results.for_each(|_| seen += 1)), other));

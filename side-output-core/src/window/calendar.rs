@@ -25,9 +25,9 @@ use std::iter;
 /// let zone = TimeZone::get("America/New_York")?;
 /// let days = Calendar::new(move |at| {
 ///     let instant = jiff::Timestamp::from_millisecond(at.as_millis()).expect("a year we know");
-///     let day = instant.to_zoned(zone.clone()).date();
+///     let day = instant.to_zoned_datetime(zone.clone()).date();
 ///     let midnight = |date: jiff::civil::Date| {
-///         let start = date.to_zoned(zone.clone()).expect("a year we know");
+///         let start = date.to_zoned_datetime(zone.clone()).expect("a year we know");
 ///         Timestamp::from_millis(start.timestamp().as_millisecond())
 ///     };
 ///     Window::new(midnight(day), midnight(day.saturating_add(1.day())))
