@@ -202,7 +202,7 @@ pub use side_output_core::time::{
     Timestamp, WatermarkGenerator, Watermarks,
 };
 pub use side_output_core::window::{
-    Aggregate, Assigner, ContinuousEventTime, Count, EventTime, EveryCount, Global, Late,
+    Aggregate, Assigner, Calendar, ContinuousEventTime, Count, EventTime, EveryCount, Global, Late,
     LateWindows, Never, Pane, Purging, RouteLate, Session, Sliding, Trigger, TriggerContext,
     Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult,
 };

@@ -7,10 +7,12 @@ use side_output::operator::{Operator as _, Progress, StampedStreams};
 use side_output::output::{Single, Tally};
 use side_output::prelude::*;
 use side_output::{
-    Alignment, Clock as _, Collect, Count, Element, Mark, SystemClock, TestClock,
-    WatermarkGenerator,
+    Alignment, Clock as _, Collect, Count, Element, Mark, ReconciliationStreams, SystemClock,
+    TestClock, WatermarkGenerator,
 };
+use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 fn at(millis: i64) -> Timestamp {
@@ -262,6 +264,131 @@ fn time_10_results_of_windows_are_on_time_for_the_next_windows() {
     assert_eq!(ledger.read().late, 0);
 }
 
+/// What a joined pair, or a record without a partner, comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outcome {
+    key: i64,
+    pair: bool,
+}
+
+/// A sequence of numbers that look random, the same in every run.
+fn numbers(mut seed: u64) -> impl FnMut(i64) -> i64 {
+    move |below| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        i64::try_from(seed >> 1).unwrap() % below
+    }
+}
+
+/// Counts of pairs and of single records.
+type Counts = (u64, u64);
+
+/// Key, window and counts.
+type Counted = (i64, Window, Counts);
+
+fn add(counts: &mut Counts, more: Counts) {
+    counts.0 += more.0;
+    counts.1 += more.1;
+}
+
+#[test]
+fn time_12_chained_stateful_steps_lose_nothing_to_each_other() {
+    const KEYS: i64 = 40;
+    const BOUND: i64 = 5_000;
+    const WITHIN: i64 = 2_000;
+    const GAP: i64 = 15_000;
+    let mut random = numbers(12);
+    // 10k records in all, each at most the bound behind those that came before it.
+    let mut side = || {
+        let mut records: Vec<(i64, i64, i64)> = (0..5_000)
+            .map(|_| {
+                let (time, key) = (random(10_000_000), random(KEYS));
+                (time + random(BOUND), key, time)
+            })
+            .collect();
+        records.sort_unstable();
+        records.into_iter().map(|(_, key, time)| (key, time)).collect::<Vec<_>>()
+    };
+    let (left, right) = (side(), side());
+    assert!(left.windows(2).filter(|pair| pair[0].1 > pair[1].1).count() > 1000);
+
+    let stamped = |records: &[(i64, i64)]| {
+        DataStream::from_stream(stream::iter(records.to_vec()))
+            .assign_timestamps(
+                |record| at(record.1),
+                Watermarks::bounded_out_of_orderness(millis(BOUND.unsigned_abs())),
+            )
+            .key_by(|record: &(i64, i64)| record.0)
+    };
+    let joined = stamped(&left).reconcile(stamped(&right), millis(WITHIN.unsigned_abs()));
+    let ReconciliationStreams { matched, unmatched_left, unmatched_right, late_left, late_right } =
+        joined;
+    let single = |record: (i64, i64)| Outcome { key: record.0, pair: false };
+    let outcomes = matched
+        .map(|pair| Outcome { key: pair.left.0, pair: true })
+        .union(unmatched_left.map(single))
+        .union(unmatched_right.map(single));
+    let windows = outcomes
+        .key_by(|outcome| outcome.key)
+        .window(Tumbling::of(secs(10)))
+        .side_output_late_data()
+        .apply(|_, _, outcomes: &[Outcome]| {
+            let pairs = outcomes.iter().filter(|outcome| outcome.pair).count() as u64;
+            (pairs, outcomes.len() as u64 - pairs)
+        });
+    let sessions = windows
+        .results
+        .map(|result| (result.key, result.value))
+        .key_by(|result: &(i64, Counts)| result.0)
+        .window(Session::with_gap(millis(GAP.unsigned_abs())))
+        .side_output_late_data()
+        .reduce(|counts: &mut (i64, Counts), next| add(&mut counts.1, next.1));
+    let sums = sessions.results.map(|session| (session.key, session.window, session.value.1));
+    let (mut sums, late, later, early_left, early_right) = block_on(async {
+        futures::join!(
+            sums.collect::<Vec<Counted>>(),
+            windows.late.count(),
+            sessions.late.count(),
+            late_left.count(),
+            late_right.count(),
+        )
+    });
+    assert_eq!((early_left, early_right, late, later), (0, 0, 0, 0));
+
+    // The same from all records at once.
+    let mut counts: BTreeMap<(i64, i64), Counts> = BTreeMap::new();
+    let mut enter = |key, time: i64, more| {
+        add(counts.entry((key, time.div_euclid(10_000))).or_default(), more);
+    };
+    let close = |a: &(i64, i64), b: &(i64, i64)| a.0 == b.0 && (a.1 - b.1).abs() <= WITHIN;
+    for record in &left {
+        let partners: Vec<_> = right.iter().filter(|other| close(record, other)).collect();
+        partners.iter().for_each(|other| enter(record.0, record.1.max(other.1), (1, 0)));
+        if partners.is_empty() {
+            enter(record.0, record.1, (0, 1));
+        }
+    }
+    for record in right.iter().filter(|record| !left.iter().any(|other| close(record, other))) {
+        enter(record.0, record.1, (0, 1));
+    }
+    let mut expected: Vec<Counted> = Vec::new();
+    for ((key, index), more) in counts {
+        let result = at(index * 10_000 + 9_999);
+        let window = Window::new(result, result + millis(GAP.unsigned_abs()));
+        match expected.last_mut() {
+            Some((last, session, counts)) if *last == key && session.touches(&window) => {
+                *session = session.cover(&window);
+                add(counts, more);
+            }
+            _ => expected.push((key, window, more)),
+        }
+    }
+    sums.sort_unstable();
+    assert!(sums.iter().map(|sum| sum.2.0).sum::<u64>() > 100, "too few pairs to tell");
+    assert_eq!(sums, expected);
+}
+
 #[test]
 fn time_13_the_late_counter_is_the_number_of_late_records() {
     // 1000 records of 12 keys; 37 of them come a minute late.
@@ -344,6 +471,44 @@ fn time_15_a_quiet_stream_closes_its_windows_by_policy() {
         bounded.window_all(Tumbling::of(secs(10))).drop_late_data().aggregate(Count::new());
     assert_eq!(block_on(counts.map(|r| r.value).collect::<Vec<_>>()), [2]);
 
+    // A live one closes them by a policy: after five seconds event time goes on with the clock.
+    let clock = TestClock::at(at(70));
+    let (sender, source) = hand::<i64>();
+    let mut counts = source
+        .assign_timestamps(|ms| at(*ms), Watermarks::monotonous())
+        .advance_when_idle(secs(5), clock.clone())
+        .window_all(Tumbling::of(millis(10)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let ledger = counts.ledger_handle().unwrap();
+    [1, 2].into_iter().for_each(|ms| sender.unbounded_send(ms).unwrap());
+    assert!(ready(&mut counts).is_empty());
+    clock.advance(millis(4_999));
+    assert!(ready(&mut counts).is_empty());
+    assert_eq!(ledger.read().held, 1);
+    clock.advance(millis(1));
+    assert_eq!(ready(&mut counts).remove(0).value, 2);
+    assert_eq!(ledger.read().held, 0);
+    // The clock was right: a record that is on time by it is on time.
+    sender.unbounded_send(5_002).unwrap();
+    // This one is not.
+    sender.unbounded_send(4_000).unwrap();
+    assert!(ready(&mut counts).is_empty());
+    assert_eq!((ledger.read().held, ledger.read().late), (1, 1));
+
+    // Without one, nothing is said, and the ledger says what is open.
+    let (sender, source) = hand::<i64>();
+    let mut counts = source
+        .assign_timestamps(|ms| at(*ms), Watermarks::monotonous())
+        .window_all(Tumbling::of(millis(10)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let ledger = counts.ledger_handle().unwrap();
+    [1, 2].into_iter().for_each(|ms| sender.unbounded_send(ms).unwrap());
+    assert!(ready(&mut counts).is_empty());
+    assert_eq!((ledger.read().held, ledger.read().unrouted), (1, 2));
+    assert!(ledger.read().is_balanced());
+
     // A quiet live input waits, and one that is idle beside a lively one does not hold it up.
     let clock = TestClock::at(at(0));
     let (sender, source) = hand::<i64>();
@@ -359,6 +524,48 @@ fn time_15_a_quiet_stream_closes_its_windows_by_policy() {
         back,
         [Element::Mark(Mark::Active), Element::record(2, at(2000)), Element::watermark(at(1999)),]
     );
+}
+
+#[test]
+fn time_15_quiet_time_goes_on_by_itself_and_not_beyond_what_comes() {
+    let clock = TestClock::at(at(0));
+    let (sender, source) = hand::<i64>();
+    let mut elements = source
+        .assign_timestamps(|ms| at(*ms), Watermarks::monotonous())
+        .advance_when_idle(millis(10), clock.clone())
+        .elements();
+    let (waker, woken) = futures_test::task::new_count_waker();
+    let mut cx = TaskContext::from_waker(&waker);
+    let mut poll = || {
+        let mut seen = Vec::new();
+        while let Poll::Ready(Some(element)) = Pin::new(&mut elements).poll_next(&mut cx) {
+            seen.push(element.unwrap());
+        }
+        seen
+    };
+    // Nothing says where event time is.
+    assert!(poll().is_empty());
+    clock.set(at(500));
+    assert!(poll().is_empty());
+    sender.unbounded_send(100).unwrap();
+    assert_eq!(poll(), [Element::record(100, at(100)), Element::watermark(at(99))]);
+    let before = woken.get();
+    clock.set(at(510));
+    assert!(woken.get() > before);
+    assert_eq!(poll(), [Element::watermark(at(109))]);
+    clock.set(at(400));
+    assert!(poll().is_empty());
+    clock.set(at(525));
+    assert_eq!(poll(), [Element::watermark(at(124))]);
+    // Behind the clock: late for those who care, and no time goes back.
+    sender.unbounded_send(111).unwrap();
+    assert_eq!(poll(), [Element::record(111, at(111))]);
+    sender.unbounded_send(130).unwrap();
+    assert_eq!(poll(), [Element::record(130, at(130)), Element::watermark(at(129))]);
+    clock.set(Timestamp::MAX);
+    assert_eq!(poll(), [Element::watermark(Timestamp::MAX - millis(525 - 129))]);
+    drop(sender);
+    assert_eq!(poll(), [Element::watermark(Timestamp::MAX)]);
 }
 
 #[test]

@@ -4,11 +4,14 @@ mod bare;
 
 use self::bare::{Bare, Lines, Seen, at};
 use futures::executor::block_on;
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use proptest::prelude::*;
-use side_output::operator::Keyed;
+use side_output::operator::{Keyed, Operator as _, Progress};
+use side_output::output::Tally;
 use side_output::prelude::*;
-use side_output::{Element, KeyContext, KeyedContext, KeyedProcess, TestClock, TimerChange};
+use side_output::{
+    Collect, Element, KeyContext, KeyedContext, KeyedProcess, Mark, TestClock, TimerChange,
+};
 use std::collections::BTreeSet;
 use std::task::Poll;
 use std::time::Duration;
@@ -137,6 +140,93 @@ fn key_05_a_due_timer_fires_once_however_often_its_output_is_full() {
     assert!(ledger.read().is_balanced(), "{:?}", ledger.read());
 }
 
+#[splitter]
+enum Alerts {
+    #[main]
+    #[output(capacity = 1)]
+    Alert(String),
+    Other(u32),
+}
+
+/// An alert for the record, and one for the timer that it sets.
+struct AlertTwice {
+    processing: bool,
+}
+
+impl KeyedProcess for AlertTwice {
+    type Key = &'static str;
+    type In = &'static str;
+    type State = ();
+    type Out = Alerts;
+
+    fn on_record(
+        &mut self,
+        key: &'static str,
+        (): &mut (),
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Alerts> {
+        if self.processing {
+            cx.set_processing_timer(at(5));
+        } else {
+            cx.set_timer(at(5));
+        }
+        Alerts::Alert(key.to_owned())
+    }
+
+    fn on_timer(
+        &mut self,
+        time: Timestamp,
+        (): &mut (),
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Alerts> {
+        Alerts::Alert(format!("{}@{time}", cx.key()))
+    }
+
+    fn on_processing_timer(
+        &mut self,
+        time: Timestamp,
+        (): &mut (),
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Alerts> {
+        Alerts::Alert(format!("{}@{time}", cx.key()))
+    }
+}
+
+#[test]
+fn key_05_a_due_timer_gives_one_alert_after_a_thousand_blocked_ticks() {
+    // In event time: every tick is a watermark.
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let AlertsStreams { alert, mut other } = DataStream::from_elements(receiver)
+        .key_by(|key: &&str| *key)
+        .process(AlertTwice { processing: false });
+    sender.unbounded_send(Element::record("k", at(0))).unwrap();
+    for tick in 5..1005 {
+        sender.unbounded_send(Element::watermark(at(tick))).unwrap();
+        // Drives the function, while nobody reads the alerts.
+        assert!(other.next().now_or_never().is_none());
+    }
+    drop(sender);
+    let (alerts, others) =
+        block_on(futures::future::join(alert.collect::<Vec<_>>(), other.count()));
+    assert_eq!((alerts, others), (vec!["k".to_owned(), "k@5".to_owned()], 0));
+
+    // By the clock.
+    let clock = TestClock::at(at(0));
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let AlertsStreams { alert, mut other } = DataStream::from_stream(receiver)
+        .key_by(|key: &&str| *key)
+        .process_with_clock(AlertTwice { processing: true }, clock.clone());
+    sender.unbounded_send("k").unwrap();
+    for _ in 0..1000 {
+        clock.advance(Duration::from_millis(1));
+        assert!(other.next().now_or_never().is_none());
+    }
+    drop(sender);
+    let (alerts, others) =
+        block_on(futures::future::join(alert.collect::<Vec<_>>(), other.count()));
+    assert_eq!((alerts, others), (vec!["k".to_owned(), "k@5".to_owned()], 0));
+}
+
 #[test]
 fn key_06_rounded_timers_are_few_and_never_early() {
     struct Timeout;
@@ -218,6 +308,58 @@ fn key_07_a_key_that_expires_leaves_nothing_behind() {
     op.routes();
     // It starts again from the default.
     assert_eq!(op.record(7, 3_600_001).texts(), ["1"]);
+}
+
+/// Collects nothing.
+#[derive(Default)]
+struct Nowhere(Tally);
+
+impl<S> Collect<S> for Nowhere {
+    fn emit(&mut self, _route: S, _at: Timestamp) {}
+    fn mark(&mut self, _mark: Mark) {}
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.0
+    }
+}
+
+#[test]
+fn key_07_a_million_keys_come_and_go() {
+    struct Touch;
+    impl KeyedProcess for Touch {
+        type Key = u32;
+        type In = u32;
+        type State = u64;
+        type Out = Lines;
+        fn on_record(
+            &mut self,
+            _: u32,
+            count: &mut u64,
+            cx: &mut KeyedContext<Self>,
+        ) -> impl Routes<Lines> {
+            *count += 1;
+            if *count == 1 {
+                // The expiry of its key takes it along.
+                cx.set_timer(at(i64::MAX - 1));
+            }
+            None::<Lines>
+        }
+        fn time_to_live(&self) -> Option<Duration> {
+            Some(Duration::from_mins(2))
+        }
+    }
+    // Without optimisation a million takes longer than a test should.
+    const KEYS: u32 = if cfg!(debug_assertions) { 200_000 } else { 1_000_000 };
+    let mut operator = Keyed::new(|key: &u32| *key, Touch);
+    let mut out = Nowhere::default();
+    for event in 0..3 {
+        for key in 0..KEYS {
+            assert_eq!(operator.on_record(key, at(event * 1000), &mut out).unwrap(), 0);
+        }
+    }
+    assert_eq!(operator.held(), u64::from(KEYS));
+    let hour = Mark::Watermark(at(3_600_000));
+    while operator.on_mark(hour, 4096, &mut out).unwrap() == Progress::More {}
+    assert_eq!((operator.keys(), operator.timers(), operator.held()), (0, 0, 0));
 }
 
 #[test]

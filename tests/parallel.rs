@@ -4,7 +4,7 @@ mod bare;
 
 use self::bare::{Lines, at};
 use futures::executor::block_on;
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use proptest::prelude::*;
 use side_output::prelude::*;
 use side_output::{Element, KeyedContext, KeyedProcess, StreamError};
@@ -151,4 +151,19 @@ fn a_task_that_is_dropped_is_an_error() {
     streams.side.discard();
     let error = block_on(streams.main.for_each(drop)).unwrap_err();
     assert!(matches!(error, StreamError::Cancelled), "{error}");
+}
+
+#[test]
+fn time_15_what_the_partitions_hold_is_added_up() {
+    let records: Vec<_> = (0..100).map(|n| Element::record((n, i64::from(n)), at(0))).collect();
+    let streams = DataStream::from_elements(stream::iter(records).chain(stream::pending()))
+        .key_by(|record: &Record| record.0)
+        .parallel(3)
+        .process(|| Number);
+    let ledger = streams.ledger_handle();
+    streams.side.discard();
+    streams.note.discard();
+    let mut main = streams.main;
+    while main.next().now_or_never().is_some() {}
+    assert_eq!(ledger.read().held, 100);
 }

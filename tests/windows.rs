@@ -2,12 +2,17 @@
 
 use futures::executor::block_on;
 use futures::{FutureExt as _, StreamExt as _, future, stream};
+use jiff::ToSpan as _;
+use jiff::civil::{Date, date};
+use jiff::tz::TimeZone;
 use side_output::operator::{Operator as _, Progress, Windows};
 use side_output::output::{Single, Tally};
 use side_output::prelude::*;
 use side_output::{
-    Assigner, Collect, ContinuousEventTime, Count, Element, EventTime, EveryCount, Mark, Purging,
+    Assigner, Calendar, Collect, ContinuousEventTime, Count, Element, EventTime, EveryCount, Mark,
+    Purging, TestClock,
 };
+use std::task::Poll;
 use std::time::Duration;
 
 fn at(millis: i64) -> Timestamp {
@@ -188,6 +193,70 @@ fn win_06_every_result_says_which_it_is() {
 }
 
 #[test]
+fn win_06_a_final_mark_for_those_who_ask_for_it() {
+    let steps = [R(1), R(2), W(9), R(3), W(28), W(29), R(4), R(31)];
+    let counts = |trigger| {
+        script(&steps)
+            .window_all(Tumbling::of(millis(10)))
+            .allowed_lateness(millis(20))
+            .with_final_panes()
+            .trigger(trigger)
+            .drop_late_data()
+            .aggregate(Count::new())
+            .map(|result| (result.window.start(), result.value, result.pane))
+    };
+    let expected = [
+        (at(0), 2, Pane::OnTime),
+        (at(0), 3, Pane::Late(1)),
+        (at(0), 3, Pane::Final),
+        (at(30), 1, Pane::OnTime),
+        (at(30), 1, Pane::Final),
+    ];
+    assert_eq!(block_on(counts(EventTime).collect::<Vec<_>>()), expected);
+
+    // The same from windows that have a trigger of their own, each with its timers.
+    let general = script(&steps)
+        .window_all(Tumbling::of(millis(10)))
+        .trigger(ContinuousEventTime::every(millis(100)))
+        .allowed_lateness(millis(20))
+        .with_final_panes()
+        .drop_late_data()
+        .aggregate(Count::new());
+    let panes: Vec<_> = block_on(general.map(|result| (result.value, result.pane)).collect());
+    assert_eq!(panes.iter().filter(|(_, pane)| *pane == Pane::Final).count(), 2);
+    assert!(panes.contains(&(3, Pane::Final)));
+
+    // What was purged is not said again.
+    let deltas = script(&steps)
+        .window_all(Tumbling::of(millis(10)))
+        .allowed_lateness(millis(20))
+        .with_final_panes()
+        .trigger(Purging(EventTime))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let deltas: Vec<_> = block_on(deltas.map(|delta| (delta.value, delta.pane)).collect());
+    assert_eq!(deltas, [(2, Pane::OnTime), (1, Pane::Late(1)), (1, Pane::OnTime)]);
+}
+
+#[test]
+fn win_06_final_panes_yield_too() {
+    let mut operator = Windows::new(Tumbling::of(millis(1000)))
+        .with_final_panes()
+        .drop_late_data()
+        .aggregate(|key: &u32| *key, Count::new());
+    let mut out = Counting::default();
+    for key in 0..1000 {
+        operator.on_record(key, at(5), &mut out).unwrap();
+    }
+    let mut turns = 1;
+    while operator.on_mark(Mark::Watermark(at(999)), 64, &mut out).unwrap() == Progress::More {
+        assert!(out.routes <= turns * 64);
+        turns += 1;
+    }
+    assert_eq!((out.routes, out.tally.fired, operator.windows_kept()), (2000, 2000, 0));
+}
+
+#[test]
 fn win_07_the_origin_may_be_far_away() {
     let year_one = -62_135_596_800_000;
     let steps = [R(1_704_067_200_000), R(1_704_067_200_001), R(1_704_067_200_002)];
@@ -196,6 +265,92 @@ fn win_07_the_origin_may_be_far_away() {
     for origin in [year_one, 0, 1_704_067_200_000] {
         assert_eq!(run(Tumbling::of(millis(1)).offset_millis(origin), 0, &steps), expected);
     }
+}
+
+#[test]
+fn win_08_a_due_window_is_said_without_further_input() {
+    let clock = TestClock::at(at(1_000_000));
+    let events = stream::iter(["event"]).chain(stream::pending());
+    let mut results = DataStream::from_stream(events)
+        .stamp_with_clock(clock.clone(), millis(1000))
+        .window_all(Tumbling::of(millis(1000)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let (waker, woken) = futures_test::task::new_count_waker();
+    let mut cx = std::task::Context::from_waker(&waker);
+    assert!(results.poll_next_unpin(&mut cx).is_pending());
+    clock.advance(millis(999));
+    assert_eq!(woken.get(), 0, "nothing is due");
+    assert!(results.poll_next_unpin(&mut cx).is_pending());
+    clock.advance(millis(1));
+    assert_eq!(woken.get(), 1, "the clock wakes the reader");
+    let Poll::Ready(Some(result)) = results.poll_next_unpin(&mut cx) else {
+        panic!("the window is over");
+    };
+    assert_eq!((result.window, result.value), (window(1_000_000, 1_001_000), 1));
+    // It goes on, once for each period.
+    assert!(results.poll_next_unpin(&mut cx).is_pending());
+    clock.advance(millis(1000));
+    assert!(woken.get() > 1);
+    assert!(results.poll_next_unpin(&mut cx).is_pending());
+}
+
+#[test]
+fn win_08_a_clock_that_goes_back_takes_no_time_back() {
+    let clock = TestClock::at(at(5_500));
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let mut elements =
+        DataStream::from_stream(receiver).stamp_with_clock(clock.clone(), millis(1000)).elements();
+    let (waker, woken) = futures_test::task::new_count_waker();
+    let mut cx = std::task::Context::from_waker(&waker);
+    let mut poll = |elements: &mut side_output::stream::Elements<_, _>| {
+        let mut seen = Vec::new();
+        while let Poll::Ready(Some(element)) = elements.poll_next_unpin(&mut cx) {
+            seen.push(element.unwrap());
+        }
+        seen
+    };
+    sender.unbounded_send('a').unwrap();
+    let first = [Element::watermark(at(4_999)), Element::record('a', at(5_500))];
+    assert_eq!(poll(&mut elements), first);
+    clock.set(at(-7_000));
+    sender.unbounded_send('b').unwrap();
+    assert_eq!(poll(&mut elements), [Element::record('b', at(5_500))]);
+    // The alarm rings, and by the time somebody looks the clock was set back again.
+    let before = woken.get();
+    clock.set(at(6_000));
+    assert!(woken.get() > before);
+    clock.set(at(5_800));
+    assert_eq!(poll(&mut elements), []);
+    let before = woken.get();
+    clock.set(at(6_000));
+    assert!(woken.get() > before, "an alarm that rang too early is set again");
+    assert_eq!(poll(&mut elements), [Element::watermark(at(5_999))]);
+    drop(sender);
+    assert_eq!(poll(&mut elements), [Element::watermark(Timestamp::MAX)]);
+}
+
+#[test]
+fn win_08_time_from_a_clock_replaces_time_from_upstream() {
+    let clock = TestClock::at(at(10));
+    let upstream = [
+        Element::watermark(at(70)),
+        Element::Mark(Mark::Idle),
+        Element::record('a', at(99)),
+        Element::Mark(Mark::Barrier(1)),
+    ];
+    let elements = DataStream::from_elements(stream::iter(upstream))
+        .stamp_with_clock(clock, millis(4))
+        .elements();
+    assert_eq!(
+        block_on(elements.map(Result::unwrap).collect::<Vec<_>>()),
+        [
+            Element::watermark(at(7)),
+            Element::record('a', at(10)),
+            Element::Mark(Mark::Barrier(1)),
+            Element::watermark(Timestamp::MAX),
+        ]
+    );
 }
 
 #[test]
@@ -212,6 +367,87 @@ fn win_09_hours_are_stretches_of_absolute_time() {
     assert_eq!(hours.len(), 25);
     assert!(hours.iter().all(|hour| hour.value == 60));
     assert!(hours.windows(2).all(|pair| pair[0].window.end() == pair[1].window.start()));
+}
+
+/// An hour each, from the first day of a month in New York to the first of the next, in UTC.
+fn hours_of(from: &str, to: &str) -> Vec<i64> {
+    let second = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_second();
+    (second(from)..second(to)).step_by(3600).collect()
+}
+
+/// How many hours each window holds, with the local date on which it starts.
+fn count_hours(hours: Vec<i64>, unit: fn(Date) -> (Date, Date)) -> Vec<(Date, u64)> {
+    let zone = TimeZone::get("America/New_York").unwrap();
+    let local = zone.clone();
+    let civil = move |at: Timestamp| {
+        let instant = jiff::Timestamp::from_millisecond(at.as_millis()).unwrap();
+        instant.to_zoned_datetime(local.clone()).date()
+    };
+    let date = civil.clone();
+    let calendar = Calendar::new(move |at| {
+        let (first, next) = unit(date(at));
+        let midnight = |date: Date| {
+            let start = date.to_zoned_datetime(zone.clone()).unwrap();
+            Timestamp::from_millis(start.timestamp().as_millisecond())
+        };
+        Window::new(midnight(first), midnight(next))
+    });
+    let counts = DataStream::from_stream(stream::iter(hours))
+        .assign_timestamps(|s| Timestamp::from_secs(*s), Watermarks::monotonous())
+        .window_all(calendar)
+        .drop_late_data()
+        .aggregate(Count::new());
+    block_on(counts.map(|count| (civil(count.window.start()), count.value)).collect())
+}
+
+fn day(day: Date) -> (Date, Date) {
+    (day, day.tomorrow().unwrap())
+}
+
+/// Weeks start on Sunday.
+fn week(day: Date) -> (Date, Date) {
+    let into = i64::from(day.weekday().to_sunday_zero_offset());
+    let first = day.saturating_sub(into.days());
+    (first, first.saturating_add(7.days()))
+}
+
+#[test]
+fn win_10_days_and_weeks_of_a_calendar_are_as_long_as_the_zone_says() {
+    let march = || hours_of("2013-03-01T05:00:00Z", "2013-04-01T04:00:00Z");
+    let november = || hours_of("2013-11-01T04:00:00Z", "2013-12-01T05:00:00Z");
+    for (hours, days, change, length) in
+        [(march(), 31, date(2013, 3, 10), 23), (november(), 30, date(2013, 11, 3), 25)]
+    {
+        let counted = count_hours(hours, day);
+        assert_eq!(counted.len(), days);
+        for (day, hours) in counted {
+            assert_eq!(hours, if day == change { length } else { 24 }, "{day}");
+        }
+    }
+    for (hours, change, length) in
+        [(march(), date(2013, 3, 10), 167), (november(), date(2013, 11, 3), 169)]
+    {
+        let counted = count_hours(hours, week);
+        // The first and the last week are not all of the month's.
+        let full = &counted[1..counted.len() - 1];
+        assert!(full.iter().any(|(first, _)| *first == change));
+        for (first, hours) in full {
+            assert_eq!(*hours, if *first == change { length } else { 168 }, "{first}");
+        }
+    }
+}
+
+#[test]
+fn win_10_fixed_windows_do_not_follow_the_zone() {
+    let hours = hours_of("2013-03-01T05:00:00Z", "2013-04-01T04:00:00Z");
+    let offset = 5 * 3_600_000;
+    let days = DataStream::from_stream(stream::iter(hours))
+        .assign_timestamps(|s| Timestamp::from_secs(*s), Watermarks::monotonous())
+        .window_all(Tumbling::of(Duration::from_hours(24)).offset_millis(offset))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let days: Vec<u64> = block_on(days.map(|day| day.value).collect());
+    assert_eq!((days.len(), days[9], days[30]), (31, 24, 23));
 }
 
 /// Counts what an operator emits.
@@ -272,7 +508,7 @@ fn win_11_other_tasks_run_while_windows_fire() {
     let other = future::poll_fn(|cx| {
         polls += 1;
         cx.waker().wake_by_ref();
-        std::task::Poll::<()>::Pending
+        Poll::<()>::Pending
     });
     let mut seen = 0;
     block_on(future::select(Box::pin(results.for_each(|_| seen += 1)), other));

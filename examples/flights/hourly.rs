@@ -122,7 +122,7 @@ impl Hours {
         hour.total = result.value;
         match result.pane {
             Pane::OnTime => hour.on_time = Some(result.value),
-            Pane::Early(_) => {}
+            Pane::Early(_) | Pane::Final => {}
             Pane::Late(_) => hour.late_updates += 1,
         }
     }

@@ -60,6 +60,48 @@ pub enum Progress {
 /// Whoever drives it calls [`on_record`](Operator::on_record) and [`on_mark`](Operator::on_mark)
 /// in the order of the input. The end of the input is a watermark at
 /// [`Timestamp::MAX`](crate::Timestamp::MAX).
+///
+/// # Examples
+///
+/// Driven by hand, for a test of a function without any stream:
+///
+/// ```
+/// use side_output::operator::{Keyed, KeyedFn, Operator, Progress};
+/// use side_output::output::{Single, Tally};
+/// use side_output::prelude::*;
+/// use side_output::{Collect, KeyContext, Mark};
+///
+/// /// Keeps what comes out.
+/// #[derive(Default)]
+/// struct Collected(Vec<(u32, Timestamp)>, Vec<Mark>, Tally);
+///
+/// impl Collect<Single<u32>> for Collected {
+///     fn emit(&mut self, Single(count): Single<u32>, at: Timestamp) {
+///         self.0.push((count, at));
+///     }
+///     fn mark(&mut self, mark: Mark) {
+///         self.1.push(mark);
+///     }
+///     fn tally(&mut self) -> &mut Tally {
+///         &mut self.2
+///     }
+/// }
+///
+/// let count = |_word, count: &mut u32, _: &mut KeyContext<&str, Single<u32>>| {
+///     *count += 1;
+///     Single(*count)
+/// };
+/// let mut operator = Keyed::new(|word: &&str| *word, KeyedFn::new(count));
+/// let mut out = Collected::default();
+/// let at = Timestamp::from_secs;
+/// for (second, word) in [(1, "a"), (2, "b"), (3, "a")] {
+///     operator.on_record(word, at(second), &mut out)?;
+/// }
+/// assert_eq!(operator.on_mark(Mark::Watermark(at(3)), 100, &mut out)?, Progress::Done);
+/// assert_eq!(out.0, [(1, at(1)), (1, at(2)), (2, at(3))]);
+/// assert_eq!((out.1, operator.held()), (vec![Mark::Watermark(at(3))], 2));
+/// # Ok::<(), StreamError>(())
+/// ```
 pub trait Operator {
     /// What comes in.
     type In;
@@ -115,6 +157,14 @@ pub trait Operator {
     ) -> Result<Progress, StreamError> {
         let _ = (now, room, out);
         Ok(Progress::Done)
+    }
+
+    /// How much it keeps in its state at this moment, for the [`Ledger`](crate::output::Ledger):
+    /// windows of keys, keys, or records, whichever it thinks in.
+    ///
+    /// Asked for after every turn, so it must not have to count.
+    fn held(&self) -> u64 {
+        0
     }
 
     /// When the clock is to be looked at again even if nothing comes in.

@@ -3,6 +3,7 @@
 //! It drives operators and never decides what a record means.
 
 mod board;
+mod by_clock;
 mod clocked;
 mod connect;
 mod data_stream;
@@ -28,6 +29,7 @@ mod window;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
+pub use self::by_clock::{AdvanceFeed, ClockFeed, ClockStamped, IdleAdvanced};
 pub use self::clocked::Clocked;
 pub use self::connect::{
     BroadcastConnected, ClockedCoStreams, CoFnStreams, CoStreams, ConnectFeed, Connected,

@@ -4,6 +4,7 @@
 //! what looks at them.
 
 mod advice;
+mod alarm;
 mod alignment;
 mod clock;
 mod generator;
@@ -19,5 +20,6 @@ pub use self::mark::Mark;
 pub use self::timestamp::Timestamp;
 pub use self::watermarks::{IdleAfter, NeverIdle, NoSkewBound, SkewBound, Watermarks};
 
+pub(crate) use self::alarm::Alarm;
 pub(crate) use self::timestamp::saturating_millis;
 pub(crate) use self::watermarks::Emission;

@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod assigner;
+mod calendar;
 mod global;
 mod interval;
 mod late;
@@ -18,6 +19,7 @@ pub(crate) use self::pane::Firings;
 
 pub use self::aggregate::{Aggregate, Count};
 pub use self::assigner::Assigner;
+pub use self::calendar::Calendar;
 pub use self::global::Global;
 pub use self::interval::Window;
 pub use self::late::{Late, LateWindows};

@@ -271,6 +271,10 @@ impl<T> Waiting<T> {
         None
     }
 
+    pub(super) fn len(&self) -> u64 {
+        self.records.len() as u64
+    }
+
     pub(super) fn pop(&mut self) -> Option<(T, Timestamp)> {
         self.records.pop_front()
     }
@@ -403,6 +407,10 @@ impl<F: BroadcastProcess> Operator for Broadcast<F> {
         }
         out.mark(mark);
         Ok(Progress::Done)
+    }
+
+    fn held(&self) -> u64 {
+        self.waiting.len()
     }
 }
 

@@ -46,6 +46,17 @@ pub struct KeyContext<K, S> {
 }
 
 /// What a function asks of its timers.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::output::Single;
+/// use side_output::{KeyContext, TimerChange, Timestamp};
+///
+/// let mut cx: KeyContext<&str, Single<()>> = KeyContext::at("key", Timestamp::EPOCH);
+/// cx.set_processing_timer(Timestamp::from_secs(9));
+/// assert!(cx.timer_changes().eq([TimerChange::SetAlarm(Timestamp::from_secs(9))]));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimerChange {

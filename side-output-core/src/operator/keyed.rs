@@ -338,6 +338,10 @@ impl<F: KeyedProcess, By: FnMut(&F::In) -> F::Key> Operator for Keyed<F, By> {
     fn alarm(&self) -> Option<Timestamp> {
         self.core.alarm()
     }
+
+    fn held(&self) -> u64 {
+        self.core.keys() as u64
+    }
 }
 
 impl<F: KeyedProcess, By> fmt::Debug for Keyed<F, By> {
@@ -425,6 +429,10 @@ where
 
     fn alarm(&self) -> Option<Timestamp> {
         self.core.alarm()
+    }
+
+    fn held(&self) -> u64 {
+        self.core.keys() as u64
     }
 }
 

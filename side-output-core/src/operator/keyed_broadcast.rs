@@ -381,6 +381,10 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> Operator for KeyedBr
         }
         self.core.on_mark(mark, room, out)
     }
+
+    fn held(&self) -> u64 {
+        self.core.keys() as u64 + self.waiting.len()
+    }
 }
 
 impl<F: KeyedBroadcastProcess, By> fmt::Debug for KeyedBroadcast<F, By> {

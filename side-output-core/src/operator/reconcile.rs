@@ -22,6 +22,15 @@ by_hand::splitter! {
 }
 
 /// A record of each stream.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::Match;
+///
+/// let Match { left: order, right: payment } = Match { left: ("tea", 2.50), right: 2.50 };
+/// assert_eq!(order.1, payment);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Match<L, R> {

@@ -54,6 +54,8 @@ struct Parts<A, Tr, B> {
     body: B,
     /// Milliseconds.
     lateness: i64,
+    /// Windows speak once more when they are freed.
+    finals: bool,
     watermark: Timestamp,
 }
 
@@ -70,14 +72,15 @@ where
     Tr: Trigger<T>,
     B: WindowBody<K, T>,
 {
-    fn new(key: F, assigner: A, trigger: Tr, lateness: i64, body: B) -> Self {
+    fn new<Ev, L>(key: F, windows: Windows<A, Tr, Ev, L>, body: B) -> Self {
+        let Windows { assigner, trigger, lateness, finals, .. } = windows;
         let engine = if Tr::AT_END && !A::MERGES && A::ENDS {
             Engine::Aligned(Aligned::new())
         } else {
             Engine::General(General::new())
         };
         let watermark = Timestamp::MIN;
-        let parts = Parts { assigner, trigger, body, lateness, watermark };
+        let parts = Parts { assigner, trigger, body, lateness, finals, watermark };
         Self { key, parts, engine, due: false, types: PhantomData }
     }
 
@@ -149,6 +152,10 @@ where
         }
         out.mark(mark);
         Ok(Progress::Done)
+    }
+
+    fn held(&self) -> u64 {
+        self.windows_kept() as u64
     }
 }
 

@@ -1,6 +1,16 @@
 use std::fmt;
 
 /// The operator's part of the ledger: what it did beside emitting one route for each record.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::output::Tally;
+///
+/// let mut tally = Tally::default();
+/// [1, 0, 3].into_iter().for_each(|routes| tally.returned(routes));
+/// assert_eq!((tally.unrouted, tally.extra), (1, 2));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
@@ -82,6 +92,10 @@ pub struct Ledger {
     pub fired: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
+    /// What the operator keeps in its state at this moment, and may still emit something for: the
+    /// open windows of all keys, the keys of a keyed function with state or timers, the records
+    /// that a broadcast function holds back. It is no part of the sum.
+    pub held: u64,
     /// Times that a reader had to wait for another output for longer than the stall limit.
     pub stalls: u64,
     /// One entry for each output, in the order of declaration.
@@ -89,6 +103,35 @@ pub struct Ledger {
 }
 
 /// The ledger of one output: `routed = delivered + buffered + dropped + discarded`.
+///
+/// # Examples
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Numbers {
+///     #[main]
+///     Number(u32),
+///     #[tap]
+///     Large(u32),
+/// }
+///
+/// let route = |n: u32, cx: &mut Context<Numbers>| {
+///     if n > 9 {
+///         cx.output(Numbers::LARGE_TAG, n);
+///     }
+///     Numbers::Number(n)
+/// };
+/// let ledger = block_on(
+///     stream::iter([7, 70]).split_with(route).wire().number(discard()).large(discard()).run(),
+/// )?;
+/// assert!(ledger["large"].tap);
+/// assert_eq!((ledger["number"].routed, ledger["large"].routed), (2, 1));
+/// # Ok::<(), StreamError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

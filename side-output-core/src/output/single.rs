@@ -5,6 +5,20 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The splitter of operators with one output: its streams are that one stream.
+///
+/// # Examples
+///
+/// A function with one output needs no enum of its own:
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, stream};
+/// use side_output::output::Single;
+/// use side_output::prelude::*;
+///
+/// let even = stream::iter(0..5).split_with(|n: u32| (n % 2 == 0).then_some(Single(n)));
+/// assert_eq!(block_on(even.collect::<Vec<_>>()), [0, 2, 4]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Single<T>(pub T);
 

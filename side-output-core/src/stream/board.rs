@@ -18,6 +18,7 @@ pub(crate) struct State {
     pub(crate) ports: Vec<PortState>,
     pub(crate) received: u64,
     pub(crate) failed: u64,
+    pub(crate) held: u64,
     pub(crate) tally: Tally,
     /// The input called its waker since it was last polled.
     woken: bool,
@@ -116,6 +117,7 @@ impl Board {
             ports,
             received: 0,
             failed: 0,
+            held: 0,
             tally: Tally::default(),
             woken: false,
             moves: 0,
@@ -284,6 +286,7 @@ impl State {
         Ledger {
             received: self.received,
             failed: self.failed,
+            held: self.held,
             unrouted: self.tally.unrouted,
             extra: self.tally.extra,
             fired: self.tally.fired,

@@ -1,7 +1,7 @@
 use super::{Drive, Driver, Fed, Feed};
 use crate::operator::{Operator, Progress};
 use crate::output::Collect;
-use crate::time::{Clock, Timestamp};
+use crate::time::{Alarm, Clock, Timestamp};
 use std::fmt;
 use std::task::Context;
 
@@ -13,14 +13,13 @@ pub struct Clocked<Fd, Op, Ck> {
     drive: Drive<Fd, Op>,
     clock: Ck,
     now: Timestamp,
-    /// The clock will wake us at this time.
-    armed: Option<Timestamp>,
+    alarm: Alarm,
 }
 
 impl<Fd, Op, Ck> Clocked<Fd, Op, Ck> {
     /// Gives the operator behind `drive` a clock.
-    pub const fn new(drive: Drive<Fd, Op>, clock: Ck) -> Self {
-        Self { drive, clock, now: Timestamp::MIN, armed: None }
+    pub fn new(drive: Drive<Fd, Op>, clock: Ck) -> Self {
+        Self { drive, clock, now: Timestamp::MIN, alarm: Alarm::default() }
     }
 }
 
@@ -52,10 +51,7 @@ where
                 // A timer was set for a time that is over.
                 continue;
             }
-            if self.armed.is_none_or(|armed| alarm < armed || armed <= self.now) {
-                self.armed = Some(alarm);
-                self.clock.wake_at(alarm, cx.waker());
-            }
+            self.alarm.set(&self.clock, alarm, cx.waker());
             return fed;
         }
     }
@@ -66,6 +62,10 @@ where
 
     fn failed(&self) -> u64 {
         self.drive.failed()
+    }
+
+    fn held(&self) -> u64 {
+        self.drive.held()
     }
 }
 

@@ -50,6 +50,9 @@ pub trait Driver<S: Splitter> {
 
     /// Records of those for which the operator returned an error or panicked.
     fn failed(&self) -> u64;
+
+    /// What the operator keeps in its state at this moment; see [`Operator::held`].
+    fn held(&self) -> u64;
 }
 
 /// Records taken from the input, and those of them for which the operator failed.
@@ -123,6 +126,10 @@ where
 
     fn failed(&self) -> u64 {
         self.counts.failed
+    }
+
+    fn held(&self) -> u64 {
+        self.op.held()
     }
 }
 

@@ -200,15 +200,10 @@ impl<C: Clock> Idleness for IdleAfter<C> {
         let now = self.now();
         let deadline = *self.since.get_or_insert(now) + self.timeout;
         if now >= deadline {
-            self.alarm = None;
             return true;
         }
-        // One alarm at a time: when it rings, the deadline may have moved on.
-        let set = self.alarm.as_ref().is_some_and(|(at, set)| *at > now && set.will_wake(waker));
-        if !set {
-            self.clock.wake_at(deadline, waker);
-            self.alarm = Some((deadline, waker.clone()));
-        }
+        // When it rings, the deadline may have moved on.
+        self.alarm.set(&self.clock, deadline, waker);
         false
     }
 }

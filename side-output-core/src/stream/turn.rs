@@ -167,6 +167,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
         seat.reader_panics += u64::from(turn.panic.is_some());
         state.received = seat.driver.received();
         state.failed = seat.driver.failed() - seat.reader_panics;
+        state.held = seat.driver.held();
         let port = &mut state.ports[own];
         port.routed += turn.own;
         port.delivered += turn.own;

@@ -108,6 +108,37 @@ where
         Self { keyed, windows: windows.allowed_lateness(lateness) }
     }
 
+    /// Lets each window of each key speak once more when it is freed, at the end of the allowed
+    /// lateness: with what it holds then, marked [`Pane::Final`](crate::window::Pane::Final).
+    ///
+    /// For sinks that may take only results that nothing corrects any more: they take the final
+    /// ones alone. A window that a [`Purging`](crate::window::Purging) trigger has emptied holds
+    /// nothing, and has no final result.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use side_output::{Count, Pane};
+    /// use std::time::Duration;
+    ///
+    /// let counts = DataStream::from_stream(stream::iter([1, 61, 2]))
+    ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+    ///     .window_all(Tumbling::of(Duration::from_secs(60)))
+    ///     .allowed_lateness(Duration::from_secs(30))
+    ///     .with_final_panes()
+    ///     .drop_late_data()
+    ///     .aggregate(Count::new());
+    /// let counts: Vec<_> = block_on(counts.map(|count| (count.value, count.pane)).collect());
+    /// assert_eq!(counts[..3], [(1, Pane::OnTime), (2, Pane::Late(1)), (2, Pane::Final)]);
+    /// ```
+    pub fn with_final_panes(self) -> Self {
+        let Self { keyed, windows } = self;
+        Self { keyed, windows: windows.with_final_panes() }
+    }
+
     /// Fires windows by `trigger` instead of at their end.
     pub fn trigger<Tr2: Trigger<T>>(
         self,

@@ -9,6 +9,36 @@ use std::time::{Duration, Instant, SystemTime};
 /// timestamp may be. Nothing looks at a clock that was not handed to it.
 ///
 /// A clock may jump. What uses it never goes back.
+///
+/// # Examples
+///
+/// A clock that runs at a speed of its own, for replays:
+///
+/// ```
+/// use side_output::{Clock, SystemClock, Timestamp};
+/// use std::task::Waker;
+///
+/// struct Replay {
+///     started: Timestamp,
+///     from: Timestamp,
+///     speed: i64,
+/// }
+///
+/// impl Clock for Replay {
+///     fn now(&self) -> Timestamp {
+///         let passed = SystemClock.now().millis_since(self.started);
+///         self.from.saturating_add_millis(passed * self.speed)
+///     }
+///
+///     fn wake_at(&self, at: Timestamp, waker: &Waker) {
+///         let left = at.millis_since(self.from) / self.speed + 1;
+///         SystemClock.wake_at(self.started.saturating_add_millis(left), waker);
+///     }
+/// }
+///
+/// let clock = Replay { started: SystemClock.now(), from: Timestamp::EPOCH, speed: 60 };
+/// assert!(clock.now() >= Timestamp::EPOCH);
+/// ```
 pub trait Clock {
     /// The time now.
     fn now(&self) -> Timestamp;

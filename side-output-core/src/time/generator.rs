@@ -34,6 +34,19 @@ pub trait WatermarkGenerator<T> {
 }
 
 /// The generator of [`Watermarks::bounded_out_of_orderness`](super::Watermarks::bounded_out_of_orderness).
+///
+/// # Examples
+///
+/// ```
+/// use side_output::{BoundedOutOfOrderness, Timestamp, WatermarkGenerator};
+/// use std::time::Duration;
+///
+/// let mut generator = BoundedOutOfOrderness::new(Duration::from_secs(5));
+/// generator.on_record(&"a", Timestamp::from_secs(60));
+/// generator.on_record(&"b", Timestamp::from_secs(20));
+/// let watermark = WatermarkGenerator::<&str>::on_period(&mut generator);
+/// assert_eq!(watermark, Some(Timestamp::from_millis(54_999)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct BoundedOutOfOrderness {
     bound: i64,

@@ -1,8 +1,7 @@
 use super::generator::{BoundedOutOfOrderness, Punctuated};
 use super::timestamp::saturating_millis;
-use super::{Advice, Clock, Timestamp, WatermarkGenerator};
+use super::{Advice, Alarm, Clock, Timestamp, WatermarkGenerator};
 use std::fmt;
-use std::task::Waker;
 use std::time::Duration;
 
 /// How the watermarks of a stream come about; see
@@ -54,7 +53,7 @@ pub struct IdleAfter<C> {
     pub(crate) since: Option<Timestamp>,
     /// The highest time the clock ever showed: a clock that goes back delays, and does no more.
     pub(crate) latest: Timestamp,
-    pub(crate) alarm: Option<(Timestamp, Waker)>,
+    pub(crate) alarm: Alarm,
 }
 
 impl<C: Clock> IdleAfter<C> {
@@ -166,7 +165,7 @@ impl<G, I, S> Watermarks<G, I, S> {
         clock: C,
     ) -> Watermarks<G, IdleAfter<C>, S> {
         let Self { generator, period, skew, .. } = self;
-        let (since, latest, alarm) = (None, Timestamp::MIN, None);
+        let (since, latest, alarm) = (None, Timestamp::MIN, Alarm::default());
         let idleness = IdleAfter { timeout, clock, since, latest, alarm };
         Watermarks { generator, period, idleness, skew }
     }

@@ -25,13 +25,16 @@ pub enum Pane {
     /// The n-th result after the window was complete, counted from one. The first one may be the
     /// first of all: a late record opened the window.
     Late(u32),
+    /// What the window holds when it is freed: nothing comes after it. Only windows
+    /// [with final panes](crate::stream::WindowedStream::with_final_panes) say so.
+    Final,
 }
 
 impl Pane {
     /// Whether the window had been complete before.
     #[must_use]
     pub const fn is_update(self) -> bool {
-        matches!(self, Self::Late(_))
+        matches!(self, Self::Late(_) | Self::Final)
     }
 }
 
@@ -41,6 +44,7 @@ impl fmt::Display for Pane {
             Self::Early(n) => write!(f, "early result {n}"),
             Self::OnTime => f.write_str("on time"),
             Self::Late(n) => write!(f, "late update {n}"),
+            Self::Final => f.write_str("final"),
         }
     }
 }

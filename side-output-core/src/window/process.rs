@@ -110,6 +110,46 @@ pub trait WindowProcess {
 }
 
 /// Says through which output late records leave; [`WindowProcess`] shows one.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::output::Single;
+/// use side_output::prelude::*;
+/// use side_output::{Late, RouteLate};
+///
+/// #[splitter]
+/// enum Totals {
+///     #[main]
+///     Total(f64),
+///     Late(f64),
+/// }
+///
+/// struct Sum;
+///
+/// impl WindowProcess for Sum {
+///     type Key = ();
+///     type In = f64;
+///     type State = ();
+///     type KeyState = ();
+///     type Out = Totals;
+///
+///     fn process(
+///         &mut self,
+///         (): &(),
+///         amounts: &[f64],
+///         _: &mut WindowContext<'_, Self>,
+///     ) -> impl Routes<Totals> {
+///         Totals::Total(amounts.iter().sum())
+///     }
+/// }
+///
+/// impl RouteLate for Sum {
+///     fn on_late(&mut self, late: Late<f64>) -> impl Routes<Totals> {
+///         Totals::Late(late.value)
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say where late records go",
     label = "`side_output_late_data()` needs `impl RouteLate for {Self}`",

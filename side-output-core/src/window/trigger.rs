@@ -5,6 +5,20 @@ use std::fmt;
 use std::time::Duration;
 
 /// What a window does after a record or a timer.
+///
+/// # Examples
+///
+/// What a trigger decides, it can be asked in a unit test:
+///
+/// ```
+/// use side_output::Verdict;
+///
+/// fn by_size(records: usize) -> Verdict {
+///     if records < 1000 { Verdict::Continue } else { Verdict::FireAndPurge }
+/// }
+///
+/// assert_eq!(by_size(1000), Verdict::FireAndPurge);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
@@ -100,6 +114,45 @@ pub trait Trigger<T> {
 pub type Timers = BTreeSet<(Timestamp, u64, u32)>;
 
 /// The window that a trigger is asked about.
+///
+/// # Examples
+///
+/// A trigger that speaks once more in the middle of its window:
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::{StreamExt, stream};
+/// use side_output::prelude::*;
+/// use side_output::{Count, Trigger, TriggerContext, Verdict};
+/// use std::time::Duration;
+///
+/// struct AtHalfTime;
+///
+/// impl<T> Trigger<T> for AtHalfTime {
+///     type State = ();
+///
+///     fn on_record(&mut self, _: &T, _: Timestamp, (): &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
+///         let window = cx.window();
+///         let half = window.end().millis_since(window.start()) / 2;
+///         cx.register_timer(window.start().saturating_add_millis(half - 1));
+///         cx.register_timer(window.max_timestamp());
+///         Verdict::Continue
+///     }
+///
+///     fn on_timer(&mut self, _: Timestamp, (): &mut (), _: &mut TriggerContext<'_>) -> Verdict {
+///         Verdict::Fire
+///     }
+/// }
+///
+/// let counts = DataStream::from_stream(stream::iter([1, 2, 40]))
+///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+///     .window_all(Tumbling::of(Duration::from_secs(60)))
+///     .trigger(AtHalfTime)
+///     .drop_late_data()
+///     .aggregate(Count::new());
+/// let counts: Vec<u64> = block_on(counts.map(|count| count.value).collect());
+/// assert_eq!(counts, [2, 3]);
+/// ```
 pub struct TriggerContext<'a> {
     pub(crate) window: Window,
     pub(crate) watermark: Timestamp,
@@ -155,6 +208,21 @@ impl fmt::Debug for TriggerContext<'_> {
 
 /// Fires at the end of the window, and then after each late record: the trigger of windows that
 /// end.
+///
+/// # Examples
+///
+/// It is named only where another trigger wraps it, or a description of windows asks for one:
+///
+/// ```
+/// use side_output::{Assigner, EventTime, Purging, Tumbling};
+///
+/// fn trigger_of<A: Assigner>(_: &A) -> A::Trigger {
+///     A::Trigger::default()
+/// }
+///
+/// assert_eq!(trigger_of(&Tumbling::of(std::time::Duration::from_secs(60))), EventTime);
+/// let changes_only = Purging(EventTime);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventTime;
 

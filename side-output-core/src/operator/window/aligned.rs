@@ -214,12 +214,15 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             }
             let last = parts.is_gone(open.window);
             if !open.complete {
-                progress = open.fire(parts, last, &mut room, out)?;
-                if progress == Progress::More {
-                    break;
-                }
-            } else if last && open.free() == Progress::More {
-                progress = Progress::More;
+                let freed = last && !parts.finals;
+                progress = open.fire(parts, Pane::OnTime, freed, &mut room, out)?;
+            } else if last && !parts.finals {
+                progress = open.free();
+            }
+            if last && parts.finals && progress == Progress::Done {
+                progress = open.fire(parts, Pane::Final, true, &mut room, out)?;
+            }
+            if progress == Progress::More {
                 break;
             }
             gone += usize::from(last);
@@ -240,6 +243,7 @@ impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
     fn fire<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
+        pane: Pane,
         last: bool,
         room: &mut usize,
         out: &mut Out,
@@ -248,7 +252,7 @@ impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let (window, pane, watermark) = (self.window, Pane::OnTime, parts.watermark);
+        let (window, watermark) = (self.window, parts.watermark);
         let entries = &mut self.table.entries;
         let mut fired = 0;
         while *room > 0 {

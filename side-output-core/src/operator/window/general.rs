@@ -3,7 +3,7 @@ use crate::error::StreamError;
 use crate::operator::Progress;
 use crate::output::Collect;
 use crate::time::Timestamp;
-use crate::window::{Assigner, Firings, Timers, Trigger, TriggerContext, Verdict, Window};
+use crate::window::{Assigner, Firings, Pane, Timers, Trigger, TriggerContext, Verdict, Window};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
@@ -291,6 +291,16 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 out.tally().fired += routes as u64;
             }
             if at == cleanup {
+                let kept = self.kept(slot);
+                if parts.finals
+                    && let Some(contents) = &mut kept.contents
+                {
+                    let (key, window, pane) = (&kept.key, kept.window, Pane::Final);
+                    let firing = Firing { key, window, pane, watermark };
+                    let last = parts.body.fire(firing, contents, &mut kept.side, out)?;
+                    out.tally().fired += last as u64;
+                    routes += last;
+                }
                 drop(self.remove(parts.lateness, slot));
                 self.free.push(slot);
                 self.shrink();

@@ -181,11 +181,12 @@ impl<P: WindowProcess> ProcessLate<P> for LateDropped {
 #[derive(Clone, Debug)]
 #[must_use = "windows do nothing without a function"]
 pub struct Windows<A, Tr, Ev = KeepAll, L = LateUndecided> {
-    assigner: A,
-    trigger: Tr,
+    pub(super) assigner: A,
+    pub(super) trigger: Tr,
     evictor: Ev,
     /// Milliseconds.
-    lateness: i64,
+    pub(super) lateness: i64,
+    pub(super) finals: bool,
     late: PhantomData<fn() -> L>,
 }
 
@@ -193,7 +194,7 @@ impl<A: Assigner> Windows<A, A::Trigger> {
     /// Windows by `assigner`, with its own trigger.
     pub fn new(assigner: A) -> Self {
         let trigger = A::Trigger::default();
-        Self { assigner, trigger, evictor: KeepAll, lateness: 0, late: PhantomData }
+        Self { assigner, trigger, evictor: KeepAll, lateness: 0, finals: false, late: PhantomData }
     }
 }
 
@@ -205,16 +206,22 @@ impl<A, Tr, Ev, L> Windows<A, Tr, Ev, L> {
         self
     }
 
+    /// Lets each window speak once more when it is freed, with [`Pane::Final`](crate::window::Pane).
+    pub const fn with_final_panes(mut self) -> Self {
+        self.finals = true;
+        self
+    }
+
     /// Fires windows by `trigger`.
     pub fn trigger<Tr2>(self, trigger: Tr2) -> Windows<A, Tr2, Ev, L> {
-        let Self { assigner, evictor, lateness, late, .. } = self;
-        Windows { assigner, trigger, evictor, lateness, late }
+        let Self { assigner, evictor, lateness, finals, late, .. } = self;
+        Windows { assigner, trigger, evictor, lateness, finals, late }
     }
 
     /// Keeps only the last `count` records of a window, whenever it fires.
     pub fn keep_last(self, count: usize) -> Windows<A, Tr, KeepLast, L> {
-        let Self { assigner, trigger, lateness, late, .. } = self;
-        Windows { assigner, trigger, evictor: KeepLast(count), lateness, late }
+        let Self { assigner, trigger, lateness, finals, late, .. } = self;
+        Windows { assigner, trigger, evictor: KeepLast(count), lateness, finals, late }
     }
 
     /// Sends late records to an output of their own.
@@ -228,8 +235,8 @@ impl<A, Tr, Ev, L> Windows<A, Tr, Ev, L> {
     }
 
     fn late<L2>(self) -> Windows<A, Tr, Ev, L2> {
-        let Self { assigner, trigger, evictor, lateness, .. } = self;
-        Windows { assigner, trigger, evictor, lateness, late: PhantomData }
+        let Self { assigner, trigger, evictor, lateness, finals, .. } = self;
+        Windows { assigner, trigger, evictor, lateness, finals, late: PhantomData }
     }
 }
 
@@ -248,7 +255,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         L: LateDecided + LatePolicy,
     {
         let body = Aggregated { aggregate, late: PhantomData };
-        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+        WindowOperator::new(key, self, body)
     }
 
     /// Folds the records of each window into its first one.
@@ -266,7 +273,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         L: LateDecided + LatePolicy,
     {
         let body = Reduced { reduce, late: PhantomData };
-        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+        WindowOperator::new(key, self, body)
     }
 }
 
@@ -304,7 +311,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         L: LateDecided + LatePolicy,
     {
         let body = Applied { function, keep: self.evictor.keep(), types: PhantomData };
-        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+        WindowOperator::new(key, self, body)
     }
 
     /// Calls a function with all records of each window.
@@ -324,6 +331,6 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         let keep = self.evictor.keep();
         let (keys, taps) = (FxHashMap::default(), Context::new());
         let body = Processed { process, keep, keys, taps, late: PhantomData };
-        WindowOperator::new(key, self.assigner, self.trigger, self.lateness, body)
+        WindowOperator::new(key, self, body)
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Pipe<S> {
     pub(super) tally: Tally,
     pub(super) received: u64,
     pub(super) failed: u64,
+    /// What the function of this partition keeps.
+    pub(super) held: u64,
     /// How the task ended.
     pub(super) end: Option<Result<(), StreamError>>,
     /// Nobody reads any more.
@@ -38,6 +40,7 @@ impl<S> Pipe<S> {
             tally: Tally::default(),
             received: 0,
             failed: 0,
+            held: 0,
             end: None,
             closed: false,
             task: None,
@@ -74,6 +77,8 @@ pub struct Gather<S, Tk> {
     barrier: Option<u64>,
     received: u64,
     failed: u64,
+    /// Of each partition.
+    held: Vec<u64>,
 }
 
 impl<S, Tk> Gather<S, Tk> {
@@ -89,6 +94,7 @@ impl<S, Tk> Gather<S, Tk> {
             barrier: None,
             received: 0,
             failed: 0,
+            held: vec![0; partitions],
         }
     }
 
@@ -108,6 +114,7 @@ impl<S, Tk> Gather<S, Tk> {
         tally.add(mem::take(&mut pipe.tally));
         self.received += mem::take(&mut pipe.received);
         self.failed += mem::take(&mut pipe.failed);
+        self.held[index] = pipe.held;
         if !pipe.items.is_empty() {
             if self.taken[index].is_empty() {
                 mem::swap(&mut pipe.items, &mut self.taken[index]);
@@ -220,6 +227,10 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
 
     fn failed(&self) -> u64 {
         self.failed
+    }
+
+    fn held(&self) -> u64 {
+        self.held.iter().sum()
     }
 }
 

@@ -99,6 +99,7 @@ impl<S: Splitter, D: Driver<S>> Future for PartitionTask<S, D> {
                 let mut pipe = this.pipes.pipes[this.partition].lock();
                 pipe.received += driver.received() - this.received;
                 this.received = driver.received();
+                pipe.held = driver.held();
                 pipe.tally.add(mem::take(&mut staged.tally));
                 pipe.items.extend(staged.items.drain(..));
                 if matches!(fed, Fed::Failed(_)) {

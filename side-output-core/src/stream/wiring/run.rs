@@ -145,6 +145,7 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
         let mut state = hub.board.lock();
         state.received = seat.driver.received();
         state.failed = seat.driver.failed();
+        state.held = seat.driver.held();
         state.tally.add(mem::take(&mut self.tally));
         state.moves += 1;
         let waiter = state.ports[S::SLOTS].forget_waiter();
