@@ -107,7 +107,7 @@ fn windows() {
     assert_steady(|n| {
         let WindowStreams { results, late } = DataStream::from_stream(stream::iter(0..n))
             .assign_timestamps(
-                |n: &u64| Timestamp::from_millis(*n as i64),
+                |n: &u64| Timestamp::from_millis(n.cast_signed()),
                 Watermarks::monotonous(),
             )
             .key_by(|n: &u64| n % 10)

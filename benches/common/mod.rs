@@ -177,9 +177,9 @@ pub(crate) fn compete<R: PartialEq + Debug>(mut table: Table<R>, options: &Optio
         }
     }
     if options.json {
-        json(&table, options, &times, &peaks)
+        json(&table, options, &times, &peaks);
     } else {
-        text(&table, options, &times, &peaks, &notes)
+        text(&table, options, &times, &peaks, &notes);
     }
 }
 

@@ -22,7 +22,7 @@ enum Sieve {
 /// Puts one record in sixteen aside, another one for each `BIT`.
 #[inline]
 fn sieve<const BIT: u32>(record: Plain) -> Sieve {
-    if record.id >> BIT & 15 == 0 { Sieve::Aside(record) } else { Sieve::Pass(record) }
+    if (record.id >> BIT).rem_euclid(16) == 0 { Sieve::Aside(record) } else { Sieve::Pass(record) }
 }
 
 #[inline]
@@ -82,9 +82,10 @@ async fn split(records: DataStream<Plain>) -> Split {
         invalid.fold(Counting::default(), Counting::invalid),
         late.fold(Counting::default(), Counting::late),
     );
-    const ENDS: &str = "the input cannot fail";
     out(&valid.expect(ENDS), &invalid.expect(ENDS), &late.expect(ENDS))
 }
+
+const ENDS: &str = "the input cannot fail";
 
 fn stamped(record: Plain) -> Element<Plain> {
     Element::record(record, Timestamp::from_millis(record.time))
@@ -116,7 +117,6 @@ async fn assigned(n: usize) -> Split {
         invalid.fold(Counting::default(), Counting::invalid),
         late.fold(Counting::default(), Counting::late),
     );
-    const ENDS: &str = "the input cannot fail";
     out(&valid.expect(ENDS), &invalid.expect(ENDS), &late.expect(ENDS))
 }
 

@@ -1,5 +1,11 @@
 //! Splitting a stream: `cargo bench --bench routing [-- --json] [--n N] [--rounds R] [filter]…`.
 
+#![expect(
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    reason = "random bits become signed numbers, and counts become ratios"
+)]
+
 mod chain;
 #[path = "../common/mod.rs"]
 mod common;

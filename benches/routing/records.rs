@@ -206,7 +206,7 @@ impl Consumer for Opaque {
 }
 
 /// What each output's consumer came to.
-pub type Out = [(u64, i64); 3];
+pub(crate) type Out = [(u64, i64); 3];
 
 pub(crate) fn out<C: Consumer>(valid: &C, invalid: &C, late: &C) -> Out {
     [valid.result(), invalid.result(), late.result()]

@@ -311,7 +311,7 @@ const OPEN: &str = "the receiver lives";
 impl<T: Send + 'static> Channel<T> for tokio::sync::mpsc::Sender<T> {
     #[inline]
     async fn send(&mut self, value: T) {
-        Self::send(self, value).await.ok().expect(OPEN);
+        Self::send(self, value).await.unwrap_or_else(|_| panic!("{OPEN}"));
     }
 }
 

@@ -1,5 +1,11 @@
 //! Windows and timers: `cargo bench --bench windows [-- --json] [--n N] [--rounds R] [filter]…`.
 
+#![expect(
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    reason = "random bits become signed numbers, and counts become ratios"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod timers;

@@ -120,9 +120,9 @@ impl KeyedProcess for Timers {
         *count += 1;
         let at = Timestamp::from_millis(ask.time);
         if ask.delete {
-            cx.delete_timer(at)
+            cx.delete_timer(at);
         } else {
-            cx.set_timer(at)
+            cx.set_timer(at);
         }
         None::<Single<i64>>
     }

@@ -238,6 +238,8 @@ where
     sum(results, late).await
 }
 
+const ENDS: &str = "the input cannot fail";
+
 async fn sum<Src1, Src2>(
     results: DataStream<WindowResult<u64, i64>, Src1>,
     late: DataStream<Late<Reading>, Src2>,
@@ -250,7 +252,6 @@ where
         results.fold(Sums::default(), |sums, result| sums.result(result.value)),
         late.fold(Sums::default(), |sums, late| sums.late(late.value)),
     );
-    const ENDS: &str = "the input cannot fail";
     [results.expect(ENDS).0[0], late.expect(ENDS).0[1]]
 }
 

@@ -9,7 +9,6 @@ use futures_core::{FusedStream, Stream};
 use std::convert;
 use std::fmt;
 use std::future::poll_fn;
-use std::iter;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -435,23 +434,16 @@ impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
                 }
                 continue;
             }
-            // From mark to mark, so that no record asks for one.
-            while !local.is_empty() {
-                if let Some(mark) = local.next_mark() {
-                    if intake.mark(mark).is_break() {
-                        return Fed::More;
-                    }
-                    continue;
-                }
-                let next = local.lane.marks.get(local.marked).map_or(local.total, |(at, _)| *at);
-                let taken = local.taken();
-                // Records behind the last one with a timestamp have none.
-                let times = local.lane.times.get(taken..).unwrap_or_default();
-                let times = times.iter().copied().chain(iter::repeat(Timestamp::MIN));
-                for (value, at) in local.rest.by_ref().take(next - taken).zip(times) {
-                    if intake.record(value, at).is_break() {
-                        return Fed::More;
-                    }
+            loop {
+                let stop = if let Some(mark) = local.next_mark() {
+                    intake.mark(mark).is_break()
+                } else if let Some((value, at)) = local.next_record() {
+                    intake.record(value, at).is_break()
+                } else {
+                    break;
+                };
+                if stop {
+                    return Fed::More;
                 }
             }
         }
