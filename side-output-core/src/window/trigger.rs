@@ -144,7 +144,7 @@ pub type Timers = BTreeSet<(Timestamp, u64, u32)>;
 ///     }
 /// }
 ///
-/// let counts = DataStream::from_stream(stream::iter([1, 2, 40]))
+/// let counts = DataStream::from_stream(stream::iter([1, 30, 40]))
 ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
 ///     .window_all(Tumbling::of(Duration::from_secs(60)))
 ///     .trigger(AtHalfTime)
