@@ -164,7 +164,6 @@ impl<Fd, Ck: Clock> ClockFeed<Fd, Ck> {
     fn due(&mut self) -> Option<Mark> {
         let now = self.clock.now();
         let start = now.saturating_sub_millis(now.as_millis().rem_euclid(self.period));
-        // At the end of time there is no later record to make room for, and no end to announce.
         let watermark = start.saturating_sub_millis(1);
         (watermark > self.emitted).then(|| {
             self.emitted = watermark;
@@ -257,13 +256,12 @@ impl<Fd: Feed, Ck: Clock> AdvanceFeed<Fd, Ck> {
     /// Looks at the clock after the input had nothing more: the watermark that is due, if any.
     fn look(&mut self, cx: &Context<'_>) -> Option<Mark> {
         let now = self.clock.now();
-        let since = match self.quiet.since {
-            Some(since) => since,
-            None => {
-                let next = now.saturating_add_millis(self.timeout);
-                self.quiet = Quiet { base: self.emitted, since: Some(now), next };
-                now
-            }
+        let since = if let Some(since) = self.quiet.since {
+            since
+        } else {
+            let next = now.saturating_add_millis(self.timeout);
+            self.quiet = Quiet { base: self.emitted, since: Some(now), next };
+            now
         };
         // Without a watermark there is nothing to go on from; after the last one, nothing to go to.
         if self.quiet.base == Timestamp::MIN || self.emitted == Timestamp::MAX {

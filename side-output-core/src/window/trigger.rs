@@ -133,8 +133,11 @@ pub type Timers = BTreeSet<(Timestamp, u64, u32)>;
 ///
 ///     fn on_record(&mut self, _: &T, _: Timestamp, (): &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
 ///         let window = cx.window();
-///         let half = window.end().millis_since(window.start()) / 2;
-///         cx.register_timer(window.start().saturating_add_millis(half - 1));
+///         let length = window.end().millis_since(window.start());
+///         let half = window.start().saturating_add_millis(length / 2 - 1);
+///         if half > cx.watermark() {
+///             cx.register_timer(half);
+///         }
 ///         cx.register_timer(window.max_timestamp());
 ///         Verdict::Continue
 ///     }
@@ -144,7 +147,7 @@ pub type Timers = BTreeSet<(Timestamp, u64, u32)>;
 ///     }
 /// }
 ///
-/// let counts = DataStream::from_stream(stream::iter([1, 2, 40]))
+/// let counts = DataStream::from_stream(stream::iter([1, 30, 40]))
 ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
 ///     .window_all(Tumbling::of(Duration::from_secs(60)))
 ///     .trigger(AtHalfTime)
