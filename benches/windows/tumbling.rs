@@ -205,7 +205,7 @@ async fn windows<A: Assigner>(n: usize, keys: u64, assigner: A) -> Out
 where
     A::Trigger: Trigger<Reading>,
 {
-    let WindowStreams { results, late } = DataStream::from_stream(stream::iter(readings(n, keys)))
+    let WindowStreams { results, late } = stream::iter(readings(n, keys))
         .assign_timestamps(|reading: &Reading| Timestamp::from_millis(reading.time), watermarks())
         .key_by(|reading: &Reading| reading.key)
         .window(assigner)
@@ -277,7 +277,7 @@ pub(crate) fn tumbling(name: &'static str, about: &'static str, keys: u64) -> Ta
 }
 
 async fn windows_every(n: usize, keys: u64, assigner: Tumbling, every: i64) -> Out {
-    let WindowStreams { results, late } = DataStream::from_stream(stream::iter(readings(n, keys)))
+    let WindowStreams { results, late } = stream::iter(readings(n, keys))
         .assign_timestamps(
             |reading: &Reading| Timestamp::from_millis(reading.time),
             watermarks().emit_every(millis(every)),
@@ -365,7 +365,7 @@ fn end_sessions(
 }
 
 async fn sessions(n: usize, keys: u64) -> Out {
-    let WindowStreams { results, late } = DataStream::from_stream(stream::iter(readings(n, keys)))
+    let WindowStreams { results, late } = stream::iter(readings(n, keys))
         .assign_timestamps(|reading: &Reading| Timestamp::from_millis(reading.time), watermarks())
         .key_by(|reading: &Reading| reading.key)
         .window(Session::with_gap(millis(GAP)))

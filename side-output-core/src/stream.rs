@@ -49,7 +49,7 @@ pub use self::parallel::{
 };
 pub use self::port::Port;
 pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
-pub use self::split::{SplitExt, StreamDrive};
+pub use self::split::{SplitExt, StreamDrive, StreamSource};
 pub use self::timestamps::{IdleFeed, Idleness, StampFeed, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::{UnionInputs, UnionSource};

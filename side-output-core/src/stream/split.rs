@@ -1,12 +1,19 @@
-use super::{Drive, Hub, StreamFeed, Typed};
+use super::{
+    DataFeed, DataStream, Drive, FeedSource, Hub, IdleFeed, Idleness, StampStreams, StreamFeed,
+    TimestampStreams, Typed,
+};
 use crate::operator::{Split, SplitFn};
 use crate::output::Splitter;
+use crate::time::{Timestamp, WatermarkGenerator, Watermarks};
 use futures_core::Stream;
 use std::pin::Pin;
 
 /// What drives the streams of [`SplitExt::split_with`].
 pub type StreamDrive<St, S, F, M> =
     Drive<StreamFeed<Pin<Box<St>>>, Split<<St as Stream>::Item, S, F, M>>;
+
+/// What reads any stream without a chunk in between.
+pub type StreamSource<St> = FeedSource<StreamFeed<Pin<Box<St>>>>;
 
 /// Splits any stream into typed outputs.
 pub trait SplitExt: Stream + Sized {
@@ -46,6 +53,41 @@ pub trait SplitExt: Stream + Sized {
         F: SplitFn<Self::Item, S, M>,
     {
         Hub::open(Drive::new(StreamFeed(Box::pin(self)), Split::new(function)))
+    }
+
+    /// Gives each record its timestamp, and the stream its watermarks: see
+    /// [`DataStream::assign_timestamps`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use side_output::Count;
+    /// use std::time::Duration;
+    ///
+    /// let minutes = stream::iter([3, 59, 61])
+    ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+    ///     .window_all(Tumbling::of(Duration::from_secs(60)))
+    ///     .drop_late_data()
+    ///     .aggregate(Count::new());
+    /// let counts: Vec<u64> = block_on(minutes.map(|minute| minute.value).collect());
+    /// assert_eq!(counts, [2, 1]);
+    /// ```
+    fn assign_timestamps<F, G, I, S>(
+        self,
+        timestamp: F,
+        watermarks: Watermarks<G, I, S>,
+    ) -> TimestampStreams<Self::Item, StreamSource<Self>, F, G, I, S>
+    where
+        F: FnMut(&Self::Item) -> Timestamp,
+        G: WatermarkGenerator<Self::Item>,
+        I: Idleness,
+        S: StampStreams<Self::Item, IdleFeed<DataFeed<Self::Item, StreamSource<Self>>, I>, F, G>,
+    {
+        let source = FeedSource::new(StreamFeed(Box::pin(self)));
+        DataStream::new(source, "stream").assign_timestamps(timestamp, watermarks)
     }
 }
 
