@@ -364,7 +364,9 @@ fn time_12_chained_stateful_steps_lose_nothing_to_each_other() {
     let close = |a: &(i64, i64), b: &(i64, i64)| a.0 == b.0 && (a.1 - b.1).abs() <= WITHIN;
     for record in &left {
         let partners: Vec<_> = right.iter().filter(|other| close(record, other)).collect();
-        partners.iter().for_each(|other| enter(record.0, record.1.max(other.1), (1, 0)));
+        for other in &partners {
+            enter(record.0, record.1.max(other.1), (1, 0));
+        }
         if partners.is_empty() {
             enter(record.0, record.1, (0, 1));
         }
@@ -481,7 +483,9 @@ fn time_15_a_quiet_stream_closes_its_windows_by_policy() {
         .drop_late_data()
         .aggregate(Count::new());
     let ledger = counts.ledger_handle().unwrap();
-    [1, 2].into_iter().for_each(|ms| sender.unbounded_send(ms).unwrap());
+    for ms in [1, 2] {
+        sender.unbounded_send(ms).unwrap();
+    }
     assert!(ready(&mut counts).is_empty());
     clock.advance(millis(4_999));
     assert!(ready(&mut counts).is_empty());
@@ -504,7 +508,9 @@ fn time_15_a_quiet_stream_closes_its_windows_by_policy() {
         .drop_late_data()
         .aggregate(Count::new());
     let ledger = counts.ledger_handle().unwrap();
-    [1, 2].into_iter().for_each(|ms| sender.unbounded_send(ms).unwrap());
+    for ms in [1, 2] {
+        sender.unbounded_send(ms).unwrap();
+    }
     assert!(ready(&mut counts).is_empty());
     assert_eq!((ledger.read().held, ledger.read().unrouted), (1, 2));
     assert!(ledger.read().is_balanced());
