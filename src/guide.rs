@@ -2,3 +2,6 @@
 
 #[doc = include_str!("guide/event_time.md")]
 pub mod event_time {}
+
+#[doc = include_str!("guide/selection.md")]
+pub mod selection {}
