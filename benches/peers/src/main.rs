@@ -13,6 +13,7 @@ mod records;
 #[cfg(feature = "renoir")]
 mod renoir;
 #[path = "../../routing/split.rs"]
+#[allow(clippy::ok_expect, reason = "what could not be sent cannot be printed")]
 mod split;
 mod split_stream_by;
 #[cfg(feature = "timely")]
