@@ -21,7 +21,8 @@ pub trait Collect<S> {
 /// What a split function may return: the routes of one record.
 ///
 /// The enum itself is the usual one. `Option` allows an explicit drop, which is counted; arrays
-/// and `Vec` allow several routes; an `Err` ends the stream with that error at every reader.
+/// and `Vec` allow several routes; an `Err` ends the stream with that error at every reader. A
+/// function that never routes says whose route it is that it does not return: `None::<Orders>`.
 ///
 /// # Examples
 ///

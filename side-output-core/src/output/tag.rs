@@ -66,7 +66,7 @@ impl<S: OutputAt<I>, const I: usize> fmt::Debug for Tag<S, I> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tag of the splitter `{S}`",
     label = "expected a tag of `{S}`",
-    note = "the tags of `{S}` are its constants, one for each variant: `Late` has `{S}::LATE_TAG`"
+    note = "the tags of `{S}` are its constants: a variant `Late` would have `{S}::LATE_TAG`"
 )]
 pub trait TagOf<S: Splitter> {
     /// What the output carries.
@@ -106,7 +106,7 @@ impl<S: OutputAt<I>, const I: usize> AnyTag for Tag<S, I> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the tag of a tap of `{S}`",
     label = "expected the tag of an output of `{S}` that is marked `#[tap]`",
-    note = "an exclusive output is not emitted: return its route"
+    note = "only a tap is emitted beside the returned route; the route through any other output is returned"
 )]
 pub trait TapTagOf<S: Splitter>: AnyTag {
     /// The route of `payload` through the tap.

@@ -6,5 +6,6 @@ use std::time::Duration;
 fn main() {
     let numbers = DataStream::from_stream(stream::iter([1, 2]));
     let windows = numbers.key_by(|number| number % 2).window(Tumbling::of(Duration::from_secs(1)));
-    let _counts = windows.aggregate(Count::new());
+    let WindowStreams { results, late } = windows.aggregate(Count::new());
+    drop((results, late));
 }

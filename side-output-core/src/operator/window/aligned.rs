@@ -163,12 +163,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             return table.update(parts, *window, key, value, out);
         }
         let hash = hash_of(&key);
-        match table.find(hash, &key) {
-            Some(entry) => parts.body.add(&mut entry.contents, value),
-            None => {
-                let contents = parts.body.first(value);
-                table.push(hash, Entry { key, contents, side: S::default() });
-            }
+        if let Some(entry) = table.find(hash, &key) {
+            parts.body.add(&mut entry.contents, value);
+        } else {
+            let contents = parts.body.first(value);
+            table.push(hash, Entry { key, contents, side: S::default() });
         }
         Ok(0)
     }

@@ -114,15 +114,17 @@ pub trait ProcessLate<P: WindowProcess> {
     ) -> Result<usize, StreamError>;
 }
 
+// Never runs. The outputs are those that a program without a decision most likely takes apart, so
+// that it is told about the decision alone.
 impl LatePolicy for LateUndecided {
-    type Out<K, V, T> = Single<WindowResult<K, V>>;
+    type Out<K, V, T> = Windowed<K, V, T>;
 
-    fn result<K, V, T>(result: WindowResult<K, V>) -> Single<WindowResult<K, V>> {
-        Single(result)
+    fn result<K, V, T>(result: WindowResult<K, V>) -> Windowed<K, V, T> {
+        LateToOutput::result(result)
     }
 
-    fn late<K, V, T>(_late: Late<T>) -> Option<Single<WindowResult<K, V>>> {
-        None
+    fn late<K, V, T>(late: Late<T>) -> Option<Windowed<K, V, T>> {
+        <LateToOutput as LatePolicy>::late::<K, V, T>(late)
     }
 }
 

@@ -68,11 +68,41 @@ pub trait Destination<T> {
 /// What can be given to an output of a wiring: a `Sink`, a closure from the output's stream to a
 /// future, [`each`], or [`discard`].
 ///
+/// A closure says the type of its stream: `|stream: DataStream<Order>| stream.for_each(…)`. What
+/// it changes outside it holds as a reference of its own, which `move` closures take along:
+///
+/// ```
+/// use futures::executor::block_on;
+/// use futures::stream;
+/// use side_output::prelude::*;
+///
+/// #[splitter]
+/// enum Numbers {
+///     #[main]
+///     Any(u32),
+/// }
+///
+/// let mut sum = 0;
+/// let total = &mut sum;
+/// block_on(
+///     stream::iter([1, 2])
+///         .split_with(Numbers::Any)
+///         .wire()
+///         .any(move |stream: DataStream<u32>| stream.for_each(move |n| *total += n))
+///         .run(),
+/// )?;
+/// assert_eq!(sum, 3);
+/// # Ok::<(), StreamError>(())
+/// ```
+///
+/// A sender of a `futures` channel is a `Sink`; one of a `tokio` channel becomes one by
+/// `tokio_util::sync::PollSender`.
+///
 /// `M` tells the kinds apart; it is inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a destination for records of type `{T}`",
-    label = "expected a `Sink<{T}>`, a closure `|stream: DataStream<{T}>| future`, `each(…)` or \
-             `discard()`"
+    label = "expected a `Sink<{T}>`, `each(|record| …)`, a closure \
+             `|stream: DataStream<{T}>| future` or `discard()`"
 )]
 pub trait IntoDestination<T, M> {
     /// The destination.
