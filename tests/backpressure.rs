@@ -707,3 +707,29 @@ fn flow_04_dropping_a_waker_may_drop_a_stream_of_the_same_operator() {
     // Takes the place of the owner's waker, which was the last one.
     assert!(poll_once(&mut odd).is_pending());
 }
+
+#[test]
+fn streams_that_were_read_in_part_can_be_wired() {
+    // Ten records are read ahead in one turn, to the end of the input; of a thousand, a part is.
+    for count in [10, 1000] {
+        let mut streams = stream::iter(0..count)
+            .split_with(|n: u64| if n.is_multiple_of(2) { Lanes::Even(n) } else { Lanes::Odd(n) });
+        assert_eq!(block_on(streams.odd.next()), Some(1));
+        let (mut evens, mut odds) = (Vec::new(), Vec::new());
+        let ledger =
+            block_on(streams.wire().even(&mut evens).odd(each(|n| odds.push(n))).run()).unwrap();
+        assert_eq!(evens, (0..count).step_by(2).collect::<Vec<_>>());
+        assert_eq!(odds, (3..count).step_by(2).collect::<Vec<_>>());
+        assert_balanced(&ledger);
+        assert_eq!(ledger.received, count);
+        for output in ["even", "odd"] {
+            assert_eq!((ledger[output].delivered, ledger[output].buffered), (count / 2, 0));
+        }
+    }
+}
+
+#[splitter]
+enum Lanes {
+    Even(u64),
+    Odd(u64),
+}

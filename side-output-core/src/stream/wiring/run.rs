@@ -141,11 +141,14 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
     where
         D: Driver<S>,
     {
-        let (Some(hub), Some(seat)) = (&self.hub, &self.seat) else { return };
+        let Some(hub) = &self.hub else { return };
         let mut state = hub.board.lock();
-        state.received = seat.driver.received();
-        state.failed = seat.driver.failed();
-        state.held = seat.driver.held();
+        // None where the input had ended before the wiring.
+        if let Some(seat) = &self.seat {
+            state.received = seat.driver.received();
+            state.failed = seat.driver.failed() - seat.reader_panics;
+            state.held = seat.driver.held();
+        }
         state.tally.add(mem::take(&mut self.tally));
         state.moves += 1;
         let waiter = state.ports[S::SLOTS].forget_waiter();
