@@ -733,3 +733,48 @@ enum Lanes {
     Even(u64),
     Odd(u64),
 }
+
+/// FLOW-16: a reader that panics while a watermark fires windows is no failure of the operator.
+#[test]
+fn flow_16_a_reader_or_destination_that_panics_leaves_the_ledger_balanced() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let windows = || {
+        stream::iter(0..100_u64)
+            .assign_timestamps(|n| Timestamp::from_secs(n.cast_signed()), Watermarks::monotonous())
+            .key_by(|n| n % 3)
+            .window(Tumbling::of(std::time::Duration::from_secs(10)))
+            .side_output_late_data()
+            .aggregate(side_output::Count::new())
+    };
+    let streams = windows();
+    let ledger = streams.ledger_handle();
+    let WindowStreams { results, late } = streams;
+    let mut seen = 0;
+    let read = results.for_each(|_| {
+        seen += 1;
+        assert!(seen < 5, "reader");
+    });
+    assert!(catch_unwind(AssertUnwindSafe(|| block_on(read))).is_err());
+    block_on(late.for_each(drop)).unwrap();
+    let ledger = ledger.read();
+    assert_eq!((ledger.received, ledger.failed), (100, 0), "{ledger:?}");
+    assert_balanced(&ledger);
+
+    let streams = windows();
+    let ledger = streams.ledger_handle();
+    let mut seen = 0;
+    let run = streams.wire().late(discard()).results(each(|_| {
+        seen += 1;
+        assert!(seen < 5, "destination");
+    }));
+    assert!(block_on(run.run()).is_err());
+    assert_balanced(&ledger.read());
+
+    let streams = stream::iter(0..10).split_with(by_parity);
+    let ledger = streams.ledger_handle();
+    let run = streams.wire().even(each(|n| assert!(n < 4, "destination"))).odd(discard()).run();
+    let error = block_on(run).unwrap_err();
+    assert_eq!(error.to_string(), "a function of the stream panicked: destination");
+    assert_eq!((ledger.read().received, ledger.read().failed), (5, 0));
+    assert_balanced(&ledger.read());
+}

@@ -281,6 +281,16 @@ impl State {
         wakers
     }
 
+    /// Enters the routes that an operator emitted and had no time to count, because a reader's
+    /// panic went through it.
+    pub(crate) fn count_uncounted(&mut self) {
+        let exclusive = self.ports.iter().filter(|port| !port.spec.tap);
+        let routed: u64 = exclusive.map(|port| port.routed).sum();
+        let Tally { unrouted, extra, fired, .. } = self.tally;
+        let emitted = routed + unrouted + self.failed;
+        self.tally.fired += emitted.saturating_sub(self.received + extra + fired);
+    }
+
     pub(crate) fn ledger(&self) -> Ledger {
         let blocked_by = self.blocked_by();
         Ledger {

@@ -36,8 +36,24 @@ pub(super) struct Seat<S: Splitter, D> {
     /// The board's waker: the input is polled with it, not with the waker of the reader that
     /// happens to drive, so that a reader busy elsewhere never keeps the others from being woken.
     pub(super) waker: Waker,
-    /// Records that were routed and whose reader panicked.
+    /// Records that the operator was at when a reader panicked.
     pub(super) reader_panics: u64,
+}
+
+impl<S: Splitter, D: Driver<S>> Seat<S, D> {
+    /// Enters what the operator counted, once what it emitted is entered. `reader_panicked` says
+    /// that the turn ended by a panic of whoever took a record from it.
+    pub(super) fn report(&mut self, state: &mut State, reader_panicked: bool) {
+        state.received = self.driver.received();
+        state.held = self.driver.held();
+        if reader_panicked {
+            // The record that the operator was at, if it was at one, had been routed: it did not
+            // fail. Nor had it the time to count what it emitted for it.
+            self.reader_panics = self.driver.failed() - state.failed;
+            state.count_uncounted();
+        }
+        state.failed = self.driver.failed() - self.reader_panics;
+    }
 }
 
 /// Lanes and tally of a turn.

@@ -168,9 +168,21 @@ impl Drop for Counter<'_> {
 }
 
 /// Sets a flag if it is dropped by a panic.
-struct Noting<'a> {
+pub(super) struct Noting<'a> {
     panicked: &'a mut bool,
     armed: bool,
+}
+
+impl<'a> Noting<'a> {
+    #[inline]
+    pub(super) const fn new(panicked: &'a mut bool) -> Self {
+        Self { panicked, armed: true }
+    }
+
+    #[inline]
+    pub(super) fn disarm(mut self) {
+        self.armed = false;
+    }
 }
 
 impl Drop for Noting<'_> {
@@ -197,9 +209,9 @@ impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct
         match route.take() {
             Ok(payload) => {
                 self.own.now += 1;
-                let mut noting = Noting { panicked: self.in_reader, armed: true };
+                let noting = Noting::new(self.in_reader);
                 (self.f)(payload);
-                noting.armed = false;
+                noting.disarm();
             }
             Err(route) => self.staged.emit(route, at),
         }

@@ -163,15 +163,12 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
         own: usize,
         turn: &Turn,
     ) -> bool {
-        // A record whose reader panicked had been routed: the operator did not fail.
-        seat.reader_panics += u64::from(turn.panic.is_some());
-        state.received = seat.driver.received();
-        state.failed = seat.driver.failed() - seat.reader_panics;
-        state.held = seat.driver.held();
         let port = &mut state.ports[own];
         port.routed += turn.own;
         port.delivered += turn.own;
-        self.publish(core, state, &mut seat.staged, own)
+        let trash = self.publish(core, state, &mut seat.staged, own);
+        seat.report(state, turn.panic.is_some());
+        trash
     }
 }
 

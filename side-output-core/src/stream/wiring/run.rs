@@ -3,6 +3,7 @@ use crate::error::StreamError;
 use crate::output::{Collect, Ledger, Overflow, Splitter, Tally};
 use crate::stream::board::{State, Wait};
 use crate::stream::hub::Seat;
+use crate::stream::port::Noting;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed, Hub};
 use crate::time::{Mark, Timestamp};
@@ -26,6 +27,8 @@ pub struct Run<S: Splitter, D, K: Destinations<S>> {
     destinations: K,
     tally: Tally,
     end: Option<Result<(), StreamError>>,
+    /// A destination panicked in the last turn.
+    panicked: bool,
 }
 
 // The operator and its input are never pinned; sinks and futures are boxed.
@@ -42,7 +45,14 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
                 // What readers had put there before the wiring comes first.
                 destinations.visit(&mut Resume { state: &mut hub.board.lock() });
                 destinations.take_lanes(&mut lanes);
-                Self { hub: Some(hub), seat, destinations, tally: Tally::default(), end }
+                Self {
+                    hub: Some(hub),
+                    seat,
+                    destinations,
+                    tally: Tally::default(),
+                    end,
+                    panicked: false,
+                }
             }
             Err(error) => Self {
                 hub: None,
@@ -50,6 +60,7 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
                 destinations,
                 tally: Tally::default(),
                 end: Some(Err(error)),
+                panicked: false,
             },
         }
     }
@@ -94,6 +105,7 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
             let mut out = Wired {
                 destinations: &mut this.destinations,
                 tally: &mut this.tally,
+                panicked: &mut this.panicked,
                 splitter: PhantomData,
             };
             let fed = catch_unwind(AssertUnwindSafe(|| seat.driver.drive(cx, room, &mut out)))
@@ -143,16 +155,14 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
     {
         let Some(hub) = &self.hub else { return };
         let mut state = hub.board.lock();
-        // None where the input had ended before the wiring.
-        if let Some(seat) = &self.seat {
-            state.received = seat.driver.received();
-            state.failed = seat.driver.failed() - seat.reader_panics;
-            state.held = seat.driver.held();
-        }
         state.tally.add(mem::take(&mut self.tally));
         state.moves += 1;
         let waiter = state.ports[S::SLOTS].forget_waiter();
         self.destinations.visit(&mut Report { state: &mut state });
+        // None where the input had ended before the wiring.
+        if let Some(seat) = &mut self.seat {
+            seat.report(&mut state, mem::take(&mut self.panicked));
+        }
         drop(state);
         drop(waiter);
     }
@@ -168,13 +178,17 @@ impl<S: Splitter, D, K: Destinations<S>> fmt::Debug for Run<S, D, K> {
 struct Wired<'a, S, K> {
     destinations: &'a mut K,
     tally: &'a mut Tally,
+    /// A destination panicked.
+    panicked: &'a mut bool,
     splitter: PhantomData<fn() -> S>,
 }
 
 impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     #[inline]
     fn emit(&mut self, route: S, at: Timestamp) {
+        let noting = Noting::new(self.panicked);
         self.destinations.push(route, at);
+        noting.disarm();
     }
 
     #[inline]
