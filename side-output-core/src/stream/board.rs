@@ -108,8 +108,9 @@ impl Board {
     pub(crate) fn new(name: &'static str, slots: usize, outputs: &[OutputSpec]) -> Arc<Self> {
         let mut ports: Vec<_> =
             (0..slots).map(|index| PortState::new(OutputSpec::new(index, ""))).collect();
-        // One more than there are outputs: the place of a driver that reads none.
+        // Two more than there are outputs: the places of a driver that reads none, and of a wiring.
         ports.push(PortState::new(OutputSpec::new(slots, "")));
+        ports.push(PortState::new(OutputSpec::new(slots + 1, "")));
         for spec in outputs {
             ports[spec.index] = PortState { open: true, ..PortState::new(*spec) };
         }
@@ -208,6 +209,7 @@ impl State {
         port.load = 0;
         port.buffered = 0;
         port.delivered += records as u64;
+        port.stalled_by = None;
         self.moves += 1;
         self.take_waiting(|wait| wait == Wait::Room(index))
     }

@@ -1,3 +1,4 @@
+use super::source::TURNS;
 use super::{DataStream, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::output::Lane;
@@ -88,7 +89,10 @@ where
         cx: &mut Context<'_>,
         into: &mut Lane<U>,
     ) -> Poll<Result<bool, StreamError>> {
-        while into.is_empty() {
+        for _ in 0..TURNS {
+            if !into.is_empty() {
+                return Poll::Ready(Ok(true));
+            }
             self.chunk.clear();
             match ready!(self.source.poll_chunk(cx, &mut self.chunk)) {
                 Ok(true) => {}
@@ -106,7 +110,12 @@ where
             }
             marks.for_each(|(_, mark)| into.mark(mark));
         }
-        Poll::Ready(Ok(true))
+        if !into.is_empty() {
+            return Poll::Ready(Ok(true));
+        }
+        // It may reject everything of an input that is always ready: let others run.
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn poll_each<G: FnMut(U)>(

@@ -36,23 +36,23 @@ pub(super) struct Seat<S: Splitter, D> {
     /// The board's waker: the input is polled with it, not with the waker of the reader that
     /// happens to drive, so that a reader busy elsewhere never keeps the others from being woken.
     pub(super) waker: Waker,
-    /// Records that the operator was at when a reader panicked.
-    pub(super) reader_panics: u64,
+    /// Records that the operator was at when a destination panicked.
+    pub(super) excused: u64,
 }
 
 impl<S: Splitter, D: Driver<S>> Seat<S, D> {
-    /// Enters what the operator counted, once what it emitted is entered. `reader_panicked` says
-    /// that the turn ended by a panic of whoever took a record from it.
-    pub(super) fn report(&mut self, state: &mut State, reader_panicked: bool) {
+    /// Enters what the operator counted, once what it emitted is entered. `excuse` says that the
+    /// turn ended by a panic of a destination.
+    pub(super) fn report(&mut self, state: &mut State, excuse: bool) {
         state.received = self.driver.received();
         state.held = self.driver.held();
-        if reader_panicked {
+        if excuse {
             // The record that the operator was at, if it was at one, had been routed: it did not
             // fail. Nor had it the time to count what it emitted for it.
-            self.reader_panics = self.driver.failed() - state.failed;
+            self.excused = self.driver.failed() - state.failed;
             state.count_uncounted();
         }
-        state.failed = self.driver.failed() - self.reader_panics;
+        state.failed = self.driver.failed() - self.excused;
     }
 }
 
@@ -60,13 +60,19 @@ impl<S: Splitter, D: Driver<S>> Seat<S, D> {
 pub(super) struct Staged<S: Splitter> {
     pub(super) lanes: S::Lanes,
     pub(super) tally: Tally,
+    /// An output whose reader went away, and to which a record came for the first time.
+    pub(super) gone: Option<&'static str>,
 }
 
 impl<S: Splitter> Staged<S> {
-    /// Drops what [`Hub::publish`] left behind.
+    /// Drops what [`Hub::publish`] left behind, and says what it found; without the locks, since
+    /// both run foreign code.
     #[inline]
-    pub(super) fn clear(&mut self) {
+    pub(super) fn tidy(&mut self) {
         self.lanes.visit(&mut ClearAll);
+        if let Some(output) = self.gone.take() {
+            warn_of_dropped_reader(output);
+        }
     }
 }
 
@@ -113,9 +119,9 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 
     pub(super) fn new(driver: D) -> Arc<Self> {
         let board = Board::new(S::NAME, S::SLOTS, S::OUTPUTS);
-        let staged = Staged { lanes: S::Lanes::default(), tally: Tally::default() };
+        let staged = Staged { lanes: S::Lanes::default(), tally: Tally::default(), gone: None };
         let waker = Waker::from(Arc::clone(&board));
-        let seat = Some(Box::new(Seat { driver, staged, waker, reader_panics: 0 }));
+        let seat = Some(Box::new(Seat { driver, staged, waker, excused: 0 }));
         let core = Core { seat, lanes: S::Lanes::default(), end: None };
         Arc::new(Self { core: Mutex::new(core), board })
     }
@@ -144,8 +150,9 @@ impl<S: Splitter, D> Hub<S, D> {
     ) -> bool {
         state.tally.add(std::mem::take(&mut staged.tally));
         state.moves += 1;
-        let mut publish = Publish { state, own, trash: false };
+        let mut publish = Publish { state, own, trash: false, gone: None };
         core.lanes.visit_pairs(&mut staged.lanes, &mut publish);
+        staged.gone = staged.gone.or(publish.gone);
         publish.trash
     }
 }
@@ -154,6 +161,7 @@ struct Publish<'a> {
     state: &'a mut State,
     own: usize,
     trash: bool,
+    gone: Option<&'static str>,
 }
 
 impl LanePairVisitor for Publish<'_> {
@@ -167,7 +175,7 @@ impl LanePairVisitor for Publish<'_> {
         port.routed += records;
         if !port.open {
             if port.discarded == 0 && records != 0 && !port.discarded_on_purpose {
-                warn_of_dropped_reader(port.spec.name);
+                self.gone = Some(port.spec.name);
             }
             port.discarded += records;
             self.trash = true;
@@ -201,23 +209,19 @@ fn warn_of_dropped_reader(output: &'static str) {
 }
 
 impl<S: Splitter, D> Hub<S, D> {
-    /// Closes output `index` with its lane: nobody reads it any more.
-    pub(super) fn close<const I: usize>(&self, unread: u64)
-    where
-        S: OutputAt<I>,
-    {
-        let (lane, waker, wakers, seat) = {
+    /// Closes the outputs `which` with their lanes: nobody reads them any more. `unread` is what
+    /// the one reader had been handed and did not use.
+    pub(super) fn close(&self, which: &[usize], unread: u64) {
+        let mut lanes = S::Lanes::default();
+        let (wakers, seat) = {
             let mut core = self.core.lock();
-            let lane = std::mem::take(S::lane(&mut core.lanes));
             let mut state = self.board.lock();
-            let port = &mut state.ports[I];
-            port.open = false;
-            port.load = 0;
-            port.buffered = 0;
-            // What the reader had been handed and did not use was not delivered after all.
-            port.delivered -= unread;
-            port.discarded += unread + lane.len() as u64;
-            let waker = port.forget_waiter();
+            core.lanes.visit_pairs(&mut lanes, &mut Close { state: &mut state, which });
+            if let [only] = which {
+                // It was not delivered after all.
+                state.ports[*only].delivered -= unread;
+                state.ports[*only].discarded += unread;
+            }
             state.moves += 1;
             let all_closed = state.ports.iter().all(|port| !port.open);
             // The last reader is gone: let go of the input too.
@@ -226,10 +230,35 @@ impl<S: Splitter, D> Hub<S, D> {
                 core.end = Some(Err(StreamError::Cancelled));
             }
             // Those who wait for records may have waited for this reader to go on driving.
-            (lane, waker, state.take_waiting(|_| true), seat)
+            (state.take_waiting(|_| true), seat)
         };
-        drop((lane, waker, seat));
+        drop((lanes, seat));
         wakers.wake();
+    }
+
+    /// Ends the stream for all: who drove it for good is gone.
+    pub(super) fn finish(&self, end: Result<(), StreamError>) {
+        self.core.lock().end.get_or_insert(end);
+        let all: Vec<_> = S::OUTPUTS.iter().map(|spec| spec.index).collect();
+        self.close(&all, 0);
+    }
+}
+
+struct Close<'a> {
+    state: &'a mut State,
+    which: &'a [usize],
+}
+
+impl LanePairVisitor for Close<'_> {
+    fn pair<T>(&mut self, index: usize, shared: &mut Lane<T>, gone: &mut Lane<T>) {
+        if self.which.contains(&index) {
+            let port = &mut self.state.ports[index];
+            port.open = false;
+            port.load = 0;
+            // What waits here, or in a destination that goes with its wiring.
+            port.discarded += std::mem::take(&mut port.buffered);
+            std::mem::swap(shared, gone);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Driver, Fed, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::output::{Collect, Lane, OutputAt, Splitter, Tally};
 use crate::time::{Mark, Timestamp};
+use std::any::Any;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -93,7 +94,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
             }))
             .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
             mem::swap(local, S::lane(&mut staged.lanes));
-            Turn { fed, own: local.len() as u64, rest: !local.is_empty(), panic: None }
+            Turn { fed, own: local.len() as u64, lost: 0, rest: !local.is_empty(), panic: None }
         })
     }
 
@@ -108,25 +109,17 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
             local.clear();
             let polled = self.poll_turns(cx, local, |seat, room, _| {
                 let Seat { driver, staged, waker, .. } = seat;
-                let (mut own, mut in_reader) = (0, false);
-                let result = catch_unwind(AssertUnwindSafe(|| {
+                let (mut own, mut lost, mut panic) = (0, 0, None);
+                let fed = catch_unwind(AssertUnwindSafe(|| {
                     let own = Counter { now: 0, total: &mut own };
-                    let in_reader = &mut in_reader;
-                    let mut direct = Direct::<_, _, I> { staged, f, own, in_reader };
+                    let (lost, panic) = (&mut lost, &mut panic);
+                    let mut direct = Direct::<_, _, I> { staged, f, own, lost, panic };
                     driver.drive(&mut Context::from_waker(waker), room, &mut direct)
-                }));
+                }))
+                .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
                 // The marks of this output: the end of the line for them.
                 S::lane(&mut staged.lanes).clear();
-                match result {
-                    Ok(fed) => Turn { fed, own, rest: false, panic: None },
-                    Err(panic) if in_reader => {
-                        Turn { fed: Fed::More, own, rest: false, panic: Some(panic) }
-                    }
-                    Err(panic) => {
-                        let fed = Fed::Failed(StreamError::from_panic(&*panic));
-                        Turn { fed, own, rest: false, panic: None }
-                    }
-                }
+                Turn { fed, own, lost, rest: false, panic }
             });
             match polled {
                 Poll::Ready(Ok(true)) => {}
@@ -167,40 +160,28 @@ impl Drop for Counter<'_> {
     }
 }
 
-/// Sets a flag if it is dropped by a panic.
-pub(super) struct Noting<'a> {
-    panicked: &'a mut bool,
-    armed: bool,
-}
-
-impl<'a> Noting<'a> {
-    #[inline]
-    pub(super) const fn new(panicked: &'a mut bool) -> Self {
-        Self { panicked, armed: true }
-    }
-
-    #[inline]
-    pub(super) fn disarm(mut self) {
-        self.armed = false;
-    }
-}
-
-impl Drop for Noting<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.armed {
-            *self.panicked = true;
-        }
-    }
-}
-
 /// Hands the records of output `I` to a reader's function and stages the others.
 struct Direct<'a, S: Splitter, F, const I: usize> {
     staged: &'a mut Staged<S>,
     f: &'a mut F,
     own: Counter<'a>,
-    /// The reader's function panicked.
-    in_reader: &'a mut bool,
+    /// Records that came for the reader after its function had panicked.
+    lost: &'a mut u64,
+    panic: &'a mut Option<Box<dyn Any + Send>>,
+}
+
+impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Direct<'_, S, F, I> {
+    /// Calls the reader's function. Its panic does not go through the operator, which would be
+    /// left half-way through its work and is not this reader's alone.
+    #[inline(always)]
+    fn hand_over(&mut self, payload: S::Payload) {
+        if self.panic.is_some() {
+            *self.lost += 1;
+            drop(payload);
+        } else if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.f)(payload))) {
+            *self.panic = Some(panic);
+        }
+    }
 }
 
 impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct<'_, S, F, I> {
@@ -209,9 +190,7 @@ impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct
         match route.take() {
             Ok(payload) => {
                 self.own.now += 1;
-                let noting = Noting::new(self.in_reader);
-                (self.f)(payload);
-                noting.disarm();
+                self.hand_over(payload);
             }
             Err(route) => self.staged.emit(route, at),
         }
@@ -231,7 +210,7 @@ impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct
 impl<S: OutputAt<I>, D, const I: usize> Drop for Port<S, D, I> {
     fn drop(&mut self) {
         if !self.detached {
-            self.hub.close::<I>(self.unread);
+            self.hub.close(&[I], self.unread);
         }
     }
 }

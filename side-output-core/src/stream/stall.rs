@@ -4,7 +4,7 @@
 //! looks at the time: a thread of its own, which exists only while somebody waits for room. It
 //! reports; it decides no result, except where a reader asked to fail.
 
-use super::board::Board;
+use super::board::{Board, Wakers};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -52,43 +52,74 @@ pub(super) fn watch(_board: &Arc<Board>) {}
 fn look_until_nothing_is_watched() {
     loop {
         std::thread::sleep(LOOK);
-        let mut watch = lock();
-        watch.boards.retain_mut(look);
-        if watch.boards.is_empty() {
-            watch.running = false;
+        let mut reports = Vec::new();
+        let done = {
+            let mut watch = lock();
+            watch.boards.retain_mut(|watched| look(watched, &mut reports));
+            watch.running = !watch.boards.is_empty();
+            !watch.running
+        };
+        // Wakers, the log, and the last owner of a board run foreign code: not under the lock.
+        reports.into_iter().for_each(Report::make);
+        if done {
             return;
         }
     }
 }
 
+/// What a look found.
+struct Report {
+    board: Arc<Board>,
+    /// The output to warn of, and its capacity.
+    stalled: Option<(&'static str, usize)>,
+    /// The readers that asked for an error.
+    wakers: Wakers,
+}
+
+impl Report {
+    fn make(self) {
+        if let Some((output, capacity)) = self.stalled {
+            tracing::warn!(
+                splitter = self.board.name(),
+                output,
+                capacity,
+                "the splitter waits: this output is full and nobody reads it; read it, discard \
+                 it, or wire all outputs"
+            );
+        }
+        self.wakers.wake();
+    }
+}
+
 /// Looks once; false when there is nothing left to watch.
-fn look(watched: &mut Watched) -> bool {
+fn look(watched: &mut Watched, reports: &mut Vec<Report>) -> bool {
     let Some(board) = watched.board.upgrade() else { return false };
-    let mut state = board.lock();
-    let Some(full) = state.blocked_by() else {
-        state.watched = false;
-        return false;
-    };
-    if state.moves != watched.moves {
-        watched.moves = state.moves;
-        watched.looks = 0;
-        return true;
+    let (mut keep, mut stalled, mut wakers) = (true, None, Wakers::default());
+    {
+        let mut state = board.lock();
+        match state.blocked_by() {
+            None => {
+                state.watched = false;
+                keep = false;
+            }
+            Some(_) if state.moves != watched.moves => {
+                watched.moves = state.moves;
+                watched.looks = 0;
+            }
+            Some(full) => {
+                watched.looks = watched.looks.saturating_add(1);
+                if watched.looks == LOOKS {
+                    state.stalls += 1;
+                    let spec = &state.ports[full].spec;
+                    stalled = Some((spec.name, spec.capacity.get()));
+                }
+                // Also those that came when the stall was known already.
+                if watched.looks >= LOOKS {
+                    wakers = state.fail_stalled();
+                }
+            }
+        }
     }
-    watched.looks += 1;
-    if watched.looks == LOOKS {
-        state.stalls += 1;
-        let output = state.ports[full].spec.name;
-        let capacity = state.ports[full].spec.capacity.get();
-        let wakers = state.fail_stalled();
-        drop(state);
-        tracing::warn!(
-            splitter = board.name(),
-            output,
-            capacity,
-            "the splitter waits: this output is full and nobody reads it; read it, discard it, or \
-             wire all outputs"
-        );
-        wakers.wake();
-    }
-    true
+    reports.push(Report { board, stalled, wakers });
+    keep
 }

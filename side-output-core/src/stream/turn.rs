@@ -19,6 +19,8 @@ pub(super) struct Turn {
     pub(super) fed: Fed,
     /// Records that went to the reader who drives.
     pub(super) own: u64,
+    /// Those of them that nobody took, because the reader had panicked.
+    pub(super) lost: u64,
     /// The reader has something in hand and wants to go on with that.
     pub(super) rest: bool,
     /// The reader's own function panicked: the others go on, and so does its panic.
@@ -44,6 +46,8 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             Ok(room) => match core.seat.take() {
                 Some(seat) => {
                     state.begin();
+                    // Whatever was in the way is so no more.
+                    state.ports[own].stalled_by = None;
                     return Ok((seat, room));
                 }
                 // Somebody else drives. The seat comes back under the lock that is held here, so
@@ -96,7 +100,11 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
                 drop((state, core));
                 all.wake();
                 // Last, since dropping the operator and its input runs foreign code.
+                seat.staged.tidy();
                 drop(seat);
+                if let Some(panic) = panic {
+                    resume_unwind(panic);
+                }
                 return Poll::Ready(if rest { Ok(true) } else { end.map(|()| false) });
             }
 
@@ -110,7 +118,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
                 drop((state, core));
                 wakers.wake();
                 if trash {
-                    seat.staged.clear();
+                    seat.staged.tidy();
                 }
                 continue;
             }
@@ -118,7 +126,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             if trash {
                 // Dropping records runs foreign code, so not under the locks; then look again.
                 drop((state, core));
-                seat.staged.clear();
+                seat.staged.tidy();
                 core = self.core.lock();
                 state = self.board.lock();
             }
@@ -165,9 +173,10 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
     ) -> bool {
         let port = &mut state.ports[own];
         port.routed += turn.own;
-        port.delivered += turn.own;
+        port.delivered += turn.own - turn.lost;
+        port.discarded += turn.lost;
         let trash = self.publish(core, state, &mut seat.staged, own);
-        seat.report(state, turn.panic.is_some());
+        seat.report(state, false);
         trash
     }
 }
@@ -187,6 +196,23 @@ impl<S: Splitter, D> HubDriver<S, D> {
     }
 }
 
+impl<S: Splitter, D> Drop for HubDriver<S, D> {
+    fn drop(&mut self) {
+        let mut wakers = Wakers::default();
+        let waiter = {
+            let mut state = self.hub.board.lock();
+            let old = state.ports[S::SLOTS].forget_waiter();
+            // It may have been woken to go on, and will not.
+            if old.is_none() {
+                state.add_successor(&mut wakers);
+            }
+            old
+        };
+        drop(waiter);
+        wakers.wake();
+    }
+}
+
 impl<S: Splitter, D: Driver<S>> Future for HubDriver<S, D> {
     type Output = Result<(), StreamError>;
 
@@ -199,7 +225,7 @@ impl<S: Splitter, D: Driver<S>> Future for HubDriver<S, D> {
                     driver.drive(&mut Context::from_waker(waker), room, staged)
                 }))
                 .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
-                Turn { fed, own: 0, rest: false, panic: None }
+                Turn { fed, own: 0, lost: 0, rest: false, panic: None }
             }),
             Err(poll) => poll,
         };

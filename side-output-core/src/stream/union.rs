@@ -112,7 +112,11 @@ impl<T> Source<T> for UnionSource<T> {
                 match self.poll_input(cx, input, into) {
                     Poll::Ready(Ok(())) => moved = true,
                     // What was taken before goes out first; a failed input fails again.
-                    Poll::Ready(Err(_)) if !into.is_empty() => return Poll::Ready(Ok(true)),
+                    // It is the first to be asked then, or the others could hide it for ever.
+                    Poll::Ready(Err(_)) if !into.is_empty() => {
+                        self.next = input;
+                        return Poll::Ready(Ok(true));
+                    }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => {}
                 }

@@ -52,6 +52,8 @@ impl Default for Unwired {
 /// The operator whose outputs are being wired.
 pub struct Wiring<S: Splitter, D> {
     hub: Option<Arc<Hub<S, D>>>,
+    /// The outputs whose streams were taken over.
+    attached: Vec<usize>,
     /// An output whose stream somebody else has.
     taken: Option<&'static str>,
 }
@@ -61,7 +63,7 @@ impl<S: Splitter, D> Wiring<S, D> {
     #[doc(hidden)]
     #[must_use]
     pub const fn new() -> Self {
-        Self { hub: None, taken: None }
+        Self { hub: None, attached: Vec::new(), taken: None }
     }
 
     /// Takes the stream of one output over.
@@ -72,7 +74,10 @@ impl<S: Splitter, D> Wiring<S, D> {
         D: super::Driver<S>,
     {
         match stream.into_port() {
-            Ok(port) => self.hub = Some(port.detach()),
+            Ok(port) => {
+                self.hub = Some(port.detach());
+                self.attached.push(I);
+            }
             Err(name) => self.taken = Some(name),
         }
     }
@@ -85,13 +90,22 @@ impl<S: Splitter, D> Wiring<S, D> {
 
     /// Drives the operator into `destinations`.
     #[doc(hidden)]
-    pub fn run<K: Destinations<S>>(self, destinations: K) -> Run<S, D, K> {
-        let start = match (self.taken, self.hub) {
-            (Some(output), _) => Err(StreamError::Taken { output }),
-            (None, Some(hub)) => Ok(hub),
-            (None, None) => Err(StreamError::Cancelled),
+    pub fn run<K: Destinations<S>>(mut self, destinations: K) -> Run<S, D, K> {
+        let start = match self.taken {
+            // The hub stays here, and is let go of.
+            Some(output) => Err(StreamError::Taken { output }),
+            None => self.hub.take().ok_or(StreamError::Cancelled),
         };
         Run::new(start, destinations)
+    }
+}
+
+impl<S: Splitter, D> Drop for Wiring<S, D> {
+    fn drop(&mut self) {
+        // Without a run nobody reads these outputs any more.
+        if let Some(hub) = &self.hub {
+            hub.close(&self.attached, 0);
+        }
     }
 }
 

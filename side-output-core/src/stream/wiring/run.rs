@@ -3,7 +3,6 @@ use crate::error::StreamError;
 use crate::output::{Collect, Ledger, Overflow, Splitter, Tally};
 use crate::stream::board::{State, Wait};
 use crate::stream::hub::Seat;
-use crate::stream::port::Noting;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed, Hub};
 use crate::time::{Mark, Timestamp};
@@ -35,33 +34,43 @@ pub struct Run<S: Splitter, D, K: Destinations<S>> {
 impl<S: Splitter, D, K: Destinations<S>> Unpin for Run<S, D, K> {}
 
 impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
-    pub(super) fn new(start: Result<Arc<Hub<S, D>>, StreamError>, mut destinations: K) -> Self {
-        match start {
-            Ok(hub) => {
-                let (seat, end, mut lanes) = {
-                    let mut core = hub.core.lock();
-                    (core.seat.take(), core.end.clone(), mem::take(&mut core.lanes))
-                };
-                // What readers had put there before the wiring comes first.
-                destinations.visit(&mut Resume { state: &mut hub.board.lock() });
-                destinations.take_lanes(&mut lanes);
-                Self {
-                    hub: Some(hub),
-                    seat,
-                    destinations,
-                    tally: Tally::default(),
-                    end,
-                    panicked: false,
-                }
-            }
-            Err(error) => Self {
-                hub: None,
-                seat: None,
-                destinations,
-                tally: Tally::default(),
-                end: Some(Err(error)),
-                panicked: false,
-            },
+    pub(super) fn new(start: Result<Arc<Hub<S, D>>, StreamError>, destinations: K) -> Self {
+        let (hub, end) = match start {
+            Ok(hub) => (Some(hub), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        Self { hub, seat: None, destinations, tally: Tally::default(), end, panicked: false }
+    }
+
+    /// Takes the seat for good, with what readers had left in the lanes before the wiring; waits
+    /// where a driver of its own has it.
+    fn take_seat(&mut self, cx: &Context<'_>) -> Poll<()> {
+        let Some(hub) = &self.hub else { return Poll::Ready(()) };
+        let mut core = hub.core.lock();
+        let mut state = hub.board.lock();
+        self.seat = core.seat.take();
+        self.end.clone_from(&core.end);
+        if self.seat.is_none() && self.end.is_none() {
+            let waiting = state.wait(S::SLOTS + 1, cx.waker(), Wait::Records);
+            drop((state, core));
+            waiting.settle(&hub.board);
+            return Poll::Pending;
+        }
+        let mut lanes = mem::take(&mut core.lanes);
+        self.destinations.visit(&mut Resume { state: &mut state });
+        drop((state, core));
+        let taken = AssertUnwindSafe(|| self.destinations.take_lanes(&mut lanes));
+        if let Err(panic) = catch_unwind(taken) {
+            self.end = Some(Err(StreamError::from_panic(&*panic)));
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<S: Splitter, D, K: Destinations<S>> Drop for Run<S, D, K> {
+    fn drop(&mut self) {
+        if let Some(hub) = self.hub.take() {
+            hub.finish(Err(StreamError::Cancelled));
         }
     }
 }
@@ -72,6 +81,9 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let mut idle = false;
+        if this.seat.is_none() && this.end.is_none() && this.take_seat(cx).is_pending() {
+            return Poll::Pending;
+        }
         for _ in 0..TURNS {
             if let Some(end) = &this.end {
                 let mut finish = Finish { cx, end, pending: false, error: None };
@@ -130,6 +142,9 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
         self.report();
         self.seat = None;
         let hub = self.hub.take();
+        if let Some(hub) = &hub {
+            hub.finish(error.clone().map_or(Ok(()), Err));
+        }
         match (error, hub) {
             (Some(error), _) => Err(error),
             (None, Some(hub)) => Ok(hub.board.lock().ledger()),
@@ -143,7 +158,7 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
     /// the full destination has.
     fn wait_for(&self, full: usize, cx: &Context<'_>) {
         if let Some(hub) = &self.hub {
-            let waiting = hub.board.lock().wait(S::SLOTS, cx.waker(), Wait::Room(full));
+            let waiting = hub.board.lock().wait(S::SLOTS + 1, cx.waker(), Wait::Room(full));
             waiting.settle(&hub.board);
         }
     }
@@ -157,7 +172,7 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
         let mut state = hub.board.lock();
         state.tally.add(mem::take(&mut self.tally));
         state.moves += 1;
-        let waiter = state.ports[S::SLOTS].forget_waiter();
+        let waiter = state.ports[S::SLOTS + 1].forget_waiter();
         self.destinations.visit(&mut Report { state: &mut state });
         // None where the input had ended before the wiring.
         if let Some(seat) = &mut self.seat {
@@ -174,6 +189,28 @@ impl<S: Splitter, D, K: Destinations<S>> fmt::Debug for Run<S, D, K> {
     }
 }
 
+/// Sets a flag if it is dropped by a panic. That may go through the operator here: the run ends.
+struct Noting<'a> {
+    panicked: &'a mut bool,
+    armed: bool,
+}
+
+impl Noting<'_> {
+    #[inline]
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for Noting<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.armed {
+            *self.panicked = true;
+        }
+    }
+}
+
 /// Routes go straight into the destinations.
 struct Wired<'a, S, K> {
     destinations: &'a mut K,
@@ -186,7 +223,7 @@ struct Wired<'a, S, K> {
 impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     #[inline]
     fn emit(&mut self, route: S, at: Timestamp) {
-        let noting = Noting::new(self.panicked);
+        let noting = Noting { panicked: self.panicked, armed: true };
         self.destinations.push(route, at);
         noting.disarm();
     }

@@ -152,11 +152,13 @@ where
     fn trim(&mut self, capacity: usize, overflow: Overflow) {
         let mut trash = Vec::new();
         let mut pipe = self.pipe.lock();
-        let excess = pipe.lane.len().saturating_sub(capacity);
+        let len = pipe.lane.len();
+        // Marks count against the capacity too, and are never dropped: the excess may be none.
+        let excess = len.saturating_sub(capacity);
         match overflow {
             Overflow::Block | Overflow::Unbounded => return,
             Overflow::DropOldest => pipe.lane.drop_oldest(excess, &mut trash),
-            Overflow::DropNewest => pipe.lane.truncate(capacity.max(1), &mut trash),
+            Overflow::DropNewest => pipe.lane.truncate(len - excess, &mut trash),
         }
         pipe.dropped += trash.len() as u64;
     }
