@@ -13,6 +13,7 @@ mod tag;
 mod with_timestamp;
 
 pub use self::context::Context;
+pub(crate) use self::lane::Taken;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::ledger::{Ledger, OutputLedger, Tally};
 pub use self::routes::{Collect, Routes};

@@ -37,7 +37,6 @@ pub use self::connect::{
 };
 pub use self::data_stream::{
     ClockedStreams, DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results,
-    SplitDrive,
 };
 pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFeed};
 pub use self::feed_source::FeedSource;

@@ -12,6 +12,12 @@ pub struct Lane<T> {
     pub(crate) marks: Vec<(usize, Mark)>,
 }
 
+/// What comes out of a lane.
+pub(crate) enum Taken<T> {
+    Record(T, Timestamp),
+    Mark(Mark),
+}
+
 impl<T> Lane<T> {
     /// An empty lane.
     #[must_use]
@@ -86,6 +92,20 @@ impl<T> Lane<T> {
         self.values.clear();
         self.times.clear();
         self.marks.clear();
+    }
+
+    /// Takes everything out in order, and keeps the memory of the records.
+    pub(crate) fn take_all(&mut self, mut take: impl FnMut(Taken<T>)) {
+        let mut marks = self.marks.drain(..).peekable();
+        for (index, value) in self.values.drain(..).enumerate() {
+            while let Some((_, mark)) = marks.next_if(|(at, _)| *at <= index) {
+                take(Taken::Mark(mark));
+            }
+            let at = self.times.get(index).copied().unwrap_or(Timestamp::MIN);
+            take(Taken::Record(value, at));
+        }
+        marks.for_each(|(_, mark)| take(Taken::Mark(mark)));
+        self.times.clear();
     }
 
     /// Moves everything from `other` to the end of this lane.

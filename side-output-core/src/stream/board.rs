@@ -283,8 +283,8 @@ impl State {
         wakers
     }
 
-    /// Enters the routes that an operator emitted and had no time to count, because a reader's
-    /// panic went through it.
+    /// Enters the routes that an operator emitted and had no time to count, because a
+    /// destination's panic went through it.
     pub(crate) fn count_uncounted(&mut self) {
         let exclusive = self.ports.iter().filter(|port| !port.spec.tap);
         let routed: u64 = exclusive.map(|port| port.routed).sum();

@@ -365,9 +365,6 @@ pub type OperatorStreams<Fd, Op> =
 pub type ClockedStreams<Fd, Op, Ck> =
     <<Op as Operator>::Out as Splitter>::Streams<Typed<super::Clocked<Fd, Op, Ck>>>;
 
-/// What drives the streams of [`DataStream::split_with`].
-pub type SplitDrive<T, Src, S, F, M> = Drive<DataFeed<T, Src>, Split<T, S, F, M>>;
-
 impl<T> Local<T> {
     /// The mark that stands before the next record.
     #[inline]

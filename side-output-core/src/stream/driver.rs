@@ -5,6 +5,7 @@ use crate::time::{Mark, Timestamp};
 use futures_core::Stream;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -53,6 +54,23 @@ pub trait Driver<S: Splitter> {
 
     /// What the operator keeps in its state at this moment; see [`Operator::held`].
     fn held(&self) -> u64;
+}
+
+/// Drives a turn; a panic of the operator or the input is an error.
+#[inline]
+pub(super) fn drive_turn<S, D, C>(
+    driver: &mut D,
+    cx: &mut Context<'_>,
+    room: usize,
+    out: &mut C,
+) -> Fed
+where
+    S: Splitter,
+    D: Driver<S>,
+    C: Collect<S>,
+{
+    catch_unwind(AssertUnwindSafe(|| driver.drive(cx, room, out)))
+        .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)))
 }
 
 /// Records taken from the input, and those of them for which the operator failed.

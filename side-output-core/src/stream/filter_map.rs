@@ -1,7 +1,7 @@
 use super::source::TURNS;
 use super::{DataStream, LedgerHandle, Source};
 use crate::error::StreamError;
-use crate::output::Lane;
+use crate::output::{Lane, Taken};
 use std::fmt;
 use std::task::{Context, Poll, ready};
 
@@ -98,17 +98,15 @@ where
                 Ok(true) => {}
                 end => return Poll::Ready(end),
             }
-            let Lane { values, times, marks } = &mut self.chunk;
-            let mut marks = marks.drain(..).peekable();
-            for (index, value) in values.drain(..).enumerate() {
-                while let Some((_, mark)) = marks.next_if(|(at, _)| *at <= index) {
-                    into.mark(mark);
+            let f = &mut self.f;
+            self.chunk.take_all(|taken| match taken {
+                Taken::Record(value, at) => {
+                    if let Some(value) = f(value) {
+                        into.push(value, at);
+                    }
                 }
-                if let Some(value) = (self.f)(value) {
-                    into.push(value, times.get(index).copied().unwrap_or(crate::Timestamp::MIN));
-                }
-            }
-            marks.for_each(|(_, mark)| into.mark(mark));
+                Taken::Mark(mark) => into.mark(mark),
+            });
         }
         if !into.is_empty() {
             return Poll::Ready(Ok(true));

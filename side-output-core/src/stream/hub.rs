@@ -41,18 +41,20 @@ pub(super) struct Seat<S: Splitter, D> {
 }
 
 impl<S: Splitter, D: Driver<S>> Seat<S, D> {
-    /// Enters what the operator counted, once what it emitted is entered. `excuse` says that the
-    /// turn ended by a panic of a destination.
-    pub(super) fn report(&mut self, state: &mut State, excuse: bool) {
+    /// Enters what the operator counted.
+    pub(super) fn report(&self, state: &mut State) {
         state.received = self.driver.received();
         state.held = self.driver.held();
-        if excuse {
-            // The record that the operator was at, if it was at one, had been routed: it did not
-            // fail. Nor had it the time to count what it emitted for it.
-            self.excused = self.driver.failed() - state.failed;
-            state.count_uncounted();
-        }
         state.failed = self.driver.failed() - self.excused;
+    }
+
+    /// The same after a turn that a destination's panic ended, once what was emitted is entered.
+    pub(super) fn report_excused(&mut self, state: &mut State) {
+        // The record that the operator was at, if it was at one, had been routed: it did not fail.
+        // Nor had it the time to count what it emitted for it.
+        self.excused = self.driver.failed() - state.failed;
+        self.report(state);
+        state.count_uncounted();
     }
 }
 

@@ -1,3 +1,4 @@
+use super::driver::drive_turn;
 use super::hub::{Hub, Seat, Staged};
 use super::turn::Turn;
 use super::{Driver, Fed, LedgerHandle, Source};
@@ -89,10 +90,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
     ) -> Poll<Result<bool, StreamError>> {
         self.poll_turns(cx, into, |seat, room, local| {
             let Seat { driver, staged, waker, .. } = seat;
-            let fed = catch_unwind(AssertUnwindSafe(|| {
-                driver.drive(&mut Context::from_waker(waker), room, staged)
-            }))
-            .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
+            let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
             mem::swap(local, S::lane(&mut staged.lanes));
             Turn { fed, own: local.len() as u64, lost: 0, rest: !local.is_empty(), panic: None }
         })

@@ -1,6 +1,7 @@
 //! Turns of an operator: who drives, for how long, and whom it wakes.
 
 use super::board::{State, Wait, Waiting, Wakers};
+use super::driver::drive_turn;
 use super::hub::{Core, Hub, Seat};
 use super::source::{TURNS, WAKING};
 use super::{Driver, Fed};
@@ -9,7 +10,7 @@ use crate::output::Splitter;
 use crate::sync::MutexGuard;
 use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -176,7 +177,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
         port.delivered += turn.own - turn.lost;
         port.discarded += turn.lost;
         let trash = self.publish(core, state, &mut seat.staged, own);
-        seat.report(state, false);
+        seat.report(state);
         trash
     }
 }
@@ -221,10 +222,7 @@ impl<S: Splitter, D: Driver<S>> Future for HubDriver<S, D> {
         let polled = match hub.take_seat(hub.core.lock(), S::SLOTS, cx) {
             Ok((seat, room)) => hub.hold_seat(S::SLOTS, cx, seat, room, |seat, room| {
                 let Seat { driver, staged, waker, .. } = seat;
-                let fed = catch_unwind(AssertUnwindSafe(|| {
-                    driver.drive(&mut Context::from_waker(waker), room, staged)
-                }))
-                .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
+                let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
                 Turn { fed, own: 0, lost: 0, rest: false, panic: None }
             }),
             Err(poll) => poll,

@@ -1,13 +1,13 @@
 use super::gather::{Item, Pipes};
 use crate::error::StreamError;
 use crate::output::{Collect, Splitter, Tally};
+use crate::stream::driver::drive_turn;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::future::Future;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -92,8 +92,7 @@ impl<S: Splitter, D: Driver<S>> Future for PartitionTask<S, D> {
                 }
             }
             let staged = &mut this.staged;
-            let turn = catch_unwind(AssertUnwindSafe(|| driver.drive(cx, CHUNK, staged)));
-            let fed = turn.unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
+            let fed = drive_turn(driver, cx, CHUNK, staged);
             let emitted = !staged.items.is_empty();
             {
                 let mut pipe = this.pipes.pipes[this.partition].lock();

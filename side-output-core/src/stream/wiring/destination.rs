@@ -1,5 +1,5 @@
 use crate::error::StreamError;
-use crate::output::{Lane, OutputAt, OutputSpec, Overflow, Splitter};
+use crate::output::{Lane, OutputAt, OutputSpec, Overflow, Splitter, Taken};
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
 use std::fmt;
@@ -412,16 +412,11 @@ impl<T, K: Destination<T>> Line<T, K> {
 
     /// Hands over what waits in a lane, with its marks.
     pub fn take_lane(&mut self, lane: &mut Lane<T>) {
-        let times = std::mem::take(&mut lane.times);
-        let mut marks = std::mem::take(&mut lane.marks).into_iter().peekable();
-        for (index, value) in lane.values.drain(..).enumerate() {
-            while let Some((_, mark)) = marks.next_if(|(at, _)| *at <= index) {
-                self.destination.mark(mark);
-            }
+        lane.take_all(|taken| match taken {
             // Counted when it was routed; the counter starts from there.
-            self.destination.push(value, times.get(index).copied().unwrap_or(Timestamp::MIN));
-        }
-        marks.for_each(|(_, mark)| self.destination.mark(mark));
+            Taken::Record(value, at) => self.destination.push(value, at),
+            Taken::Mark(mark) => self.destination.mark(mark),
+        });
     }
 }
 

@@ -2,6 +2,7 @@ use super::destination::{Destination, DestinationVisitor, Destinations, Line};
 use crate::error::StreamError;
 use crate::output::{Collect, Ledger, Overflow, Splitter, Tally};
 use crate::stream::board::{State, Wait};
+use crate::stream::driver::drive_turn;
 use crate::stream::hub::Seat;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed, Hub};
@@ -120,9 +121,7 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
                 panicked: &mut this.panicked,
                 splitter: PhantomData,
             };
-            let fed = catch_unwind(AssertUnwindSafe(|| seat.driver.drive(cx, room, &mut out)))
-                .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
-            match fed {
+            match drive_turn(&mut seat.driver, cx, room, &mut out) {
                 Fed::More => {}
                 // Once more through the destinations, with what has come.
                 Fed::Pending => idle = true,
@@ -176,7 +175,11 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
         self.destinations.visit(&mut Report { state: &mut state });
         // None where the input had ended before the wiring.
         if let Some(seat) = &mut self.seat {
-            seat.report(&mut state, mem::take(&mut self.panicked));
+            if mem::take(&mut self.panicked) {
+                seat.report_excused(&mut state);
+            } else {
+                seat.report(&mut state);
+            }
         }
         drop(state);
         drop(waiter);
