@@ -109,6 +109,10 @@ pub trait Operator {
     /// The splitter whose routes come out.
     type Out: Splitter;
 
+    /// Whether the route of a record is emitted once and last, taps excepted: if whoever takes it
+    /// panics, the operator has nothing left to do and can go on.
+    const EMITS_LAST: bool = false;
+
     /// Takes a record; `at` is its timestamp, [`Timestamp::MIN`](crate::Timestamp::MIN) if it has none.
     ///
     /// Returns the number of routes emitted, which counts against the room of the outputs. The

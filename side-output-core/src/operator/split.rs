@@ -28,6 +28,9 @@ pub struct WithoutContext;
     note = "a closure's context needs its type: `|record: T, cx: &mut Context<S>| …`"
 )]
 pub trait SplitFn<T, S: Splitter, M> {
+    /// Whether it routes a record at most once; taps stand outside of that.
+    const SINGLE: bool;
+
     /// Calls the function and emits what it returns.
     fn call<C: Collect<S>>(
         &mut self,
@@ -45,6 +48,8 @@ where
     R: Routes<S>,
     F: FnMut(T, &mut Context<S>) -> R,
 {
+    const SINGLE: bool = R::SINGLE;
+
     #[inline]
     fn call<C: Collect<S>>(
         &mut self,
@@ -68,6 +73,8 @@ where
     R: Routes<S>,
     F: FnMut(T) -> R,
 {
+    const SINGLE: bool = R::SINGLE;
+
     #[inline]
     fn call<C: Collect<S>>(
         &mut self,
@@ -99,6 +106,8 @@ impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Split<T, S, F, M> {
 impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Operator for Split<T, S, F, M> {
     type In = T;
     type Out = S;
+
+    const EMITS_LAST: bool = F::SINGLE;
 
     #[inline]
     fn on_record<C: Collect<S>>(

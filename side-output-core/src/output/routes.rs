@@ -50,6 +50,9 @@ pub trait Collect<S> {
     note = "a branch that ends in `;` evaluates to `()`; drop the `;` or write `return`"
 )]
 pub trait Routes<S> {
+    /// Whether there is one route at most, and so nothing left to do once it is emitted.
+    const SINGLE: bool = false;
+
     /// Emits the routes and says how many there were.
     fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError>;
 
@@ -86,6 +89,8 @@ impl<S> Collect<S> for List<S> {
 }
 
 impl<S: Splitter> Routes<S> for S {
+    const SINGLE: bool = true;
+
     #[inline]
     fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
         out.emit(self, at);
@@ -95,6 +100,8 @@ impl<S: Splitter> Routes<S> for S {
 
 #[diagnostic::do_not_recommend]
 impl<S, R: Routes<S>> Routes<S> for Option<R> {
+    const SINGLE: bool = R::SINGLE;
+
     #[inline]
     fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
         match self {
@@ -106,6 +113,8 @@ impl<S, R: Routes<S>> Routes<S> for Option<R> {
 
 #[diagnostic::do_not_recommend]
 impl<S, R: Routes<S>, E: Into<Box<dyn Error + Send + Sync>>> Routes<S> for Result<R, E> {
+    const SINGLE: bool = R::SINGLE;
+
     #[inline]
     fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
         match self {

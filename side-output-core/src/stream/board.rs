@@ -2,6 +2,7 @@ use crate::output::{Ledger, OutputLedger, OutputSpec, Overflow, Tally};
 use crate::stream::source::CHUNK;
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) watched: bool,
     /// Which waiter takes over next.
     turn: usize,
+    /// The reader that is to drive next, if it comes for it.
+    expected: Option<usize>,
 }
 
 /// One output, as all readers see it.
@@ -44,6 +47,8 @@ pub(crate) struct PortState {
     pub(crate) discarded: u64,
     waiting: Option<(Waker, Wait)>,
     pub(crate) fail_on_stall: bool,
+    /// It has let the reader that was expected go first.
+    gave_way: bool,
     /// The full output that this reader waited for too long.
     pub(crate) stalled_by: Option<usize>,
 }
@@ -125,6 +130,7 @@ impl Board {
             stalls: 0,
             watched: false,
             turn: 0,
+            expected: None,
         };
         Arc::new(Self { name, state: Mutex::new(state) })
     }
@@ -159,6 +165,9 @@ impl State {
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.woken = false;
+        if self.expected.take().is_some() {
+            self.ports.iter_mut().for_each(|port| port.gave_way = false);
+        }
     }
 
     /// Lets the reader of output `index` wait.
@@ -211,7 +220,29 @@ impl State {
         port.delivered += records as u64;
         port.stalled_by = None;
         self.moves += 1;
+        let waits =
+            |port: &PortState| matches!(port.waiting, Some((_, Wait::Room(full))) if full == index);
+        if let Some(waiter) = self.ports.iter().position(waits) {
+            self.expect(waiter);
+        }
         self.take_waiting(|wait| wait == Wait::Room(index))
+    }
+
+    /// Expects the reader of output `index` to drive next, if nobody gets more records: what the
+    /// greatest reader drives does not go through its lane.
+    pub(crate) fn expect(&mut self, index: usize) {
+        let routed = self.ports[index].routed;
+        if self.ports.iter().all(|port| port.routed <= routed) {
+            self.expected = Some(index);
+        }
+    }
+
+    /// Whether the reader of output `own` had better let another one drive. Once only: that one
+    /// may be busy elsewhere.
+    #[inline]
+    pub(crate) fn gives_way(&mut self, own: usize) -> bool {
+        self.expected.is_some_and(|other| other != own)
+            && !mem::replace(&mut self.ports[own].gave_way, true)
     }
 
     /// Takes the wakers of those who wait and for whom `wanted` holds.
@@ -338,6 +369,7 @@ impl PortState {
             discarded: 0,
             waiting: None,
             fail_on_stall: false,
+            gave_way: false,
             stalled_by: None,
         }
     }

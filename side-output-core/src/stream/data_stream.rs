@@ -170,11 +170,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// The error that ended the stream before its true end.
     pub async fn for_each(mut self, mut f: impl FnMut(T)) -> Result<(), StreamError> {
         self.local.rest.by_ref().for_each(&mut f);
-        poll_fn(move |cx| match &mut self.source {
-            Some(source) => source.poll_each(cx, self.local.recycle(), &mut f),
-            None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
-        })
-        .await
+        poll_fn(move |cx| self.poll_records(cx, &mut |value| f(value))).await
     }
 
     /// Folds every record into `accumulator`.
@@ -183,12 +179,25 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     ///
     /// The error that ended the stream before its true end.
     pub async fn fold<A>(
-        self,
+        mut self,
         mut accumulator: A,
         mut f: impl FnMut(&mut A, T),
     ) -> Result<A, StreamError> {
-        self.for_each(|value| f(&mut accumulator, value)).await?;
+        self.local.rest.by_ref().for_each(|value| f(&mut accumulator, value));
+        poll_fn(|cx| self.poll_records(cx, &mut |value| f(&mut accumulator, value))).await?;
         Ok(accumulator)
+    }
+
+    #[inline]
+    fn poll_records(
+        &mut self,
+        cx: &mut Context<'_>,
+        f: &mut impl FnMut(T),
+    ) -> Poll<Result<(), StreamError>> {
+        match &mut self.source {
+            Some(source) => source.poll_each(cx, self.local.recycle(), f),
+            None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
+        }
     }
 
     /// Calls `f` with the records in batches, as they become ready.
@@ -445,6 +454,12 @@ impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
             }
         }
     }
+
+    #[inline]
+    fn resumes() -> bool {
+        // The records of a chunk are taken one by one from where they stay.
+        Src::resumes()
+    }
 }
 
 /// A stream that was read in part is a source too: what its reader holds comes first.
@@ -683,5 +698,9 @@ impl<T, St: Stream<Item = Element<T>> + Unpin> Feed for ElementFeed<St> {
                 return Fed::More;
             }
         }
+    }
+
+    fn resumes() -> bool {
+        true
     }
 }

@@ -39,6 +39,12 @@ pub trait Feed {
 
     /// Hands what is ready to `intake` until that asks to stop.
     fn feed<K: Intake<Self::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed;
+
+    /// Whether it can go on with the next record after a panic of the intake.
+    #[must_use]
+    fn resumes() -> bool {
+        false
+    }
 }
 
 /// An operator together with its input.
@@ -54,6 +60,12 @@ pub trait Driver<S: Splitter> {
 
     /// What the operator keeps in its state at this moment; see [`Operator::held`].
     fn held(&self) -> u64;
+
+    /// Whether it can go on after a panic of whoever takes a route, taps excepted.
+    #[must_use]
+    fn resumes() -> bool {
+        false
+    }
 }
 
 /// Drives a turn; a panic of the operator or the input is an error.
@@ -117,8 +129,8 @@ where
         out: &mut C,
     ) -> Fed {
         let Self { feed, op, counts, due, closed, ended } = self;
-        let counts = Counting { received: counts.received, at_work: false, total: counts };
-        let mut stage = Stage { op, out, counts, due, closed, room, error: None };
+        let counts = Counting { room, most: room as u64, at_work: false, total: counts };
+        let mut stage = Stage { op, out, counts, due, closed, error: None };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
         {
@@ -149,6 +161,11 @@ where
     fn held(&self) -> u64 {
         self.op.held()
     }
+
+    #[inline]
+    fn resumes() -> bool {
+        Fd::resumes() && Op::EMITS_LAST
+    }
 }
 
 impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
@@ -160,18 +177,36 @@ impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
     }
 }
 
-/// Counts in registers during a turn, and writes back also when it panics.
+/// Counts in a register during a turn, and writes back also when it panics.
 struct Counting<'a> {
-    received: u64,
+    /// What the turn may still spend: a record or a mark costs one, and so does each further route.
+    room: usize,
+    /// That, with the records spent that are not in the total.
+    most: u64,
     /// The operator has the last record that was received; it stays so after an error or a panic.
     at_work: bool,
     total: &'a mut Counts,
 }
 
+impl Counting<'_> {
+    /// Takes what no record stands for off the room.
+    #[inline]
+    fn spend(&mut self, much: usize) {
+        let much = much.min(self.room);
+        self.room -= much;
+        self.most -= much as u64;
+    }
+
+    #[inline]
+    fn go_on(&self) -> ControlFlow<()> {
+        if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 impl Drop for Counting<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.total.received = self.received;
+        self.total.received += self.most - self.room as u64;
         self.total.failed += u64::from(self.at_work);
     }
 }
@@ -183,24 +218,12 @@ struct Stage<'a, Op, C> {
     due: &'a mut Option<Mark>,
     closed: &'a mut bool,
     counts: Counting<'a>,
-    room: usize,
     error: Option<StreamError>,
 }
 
 impl<Op, C> Stage<'_, Op, C> {
     fn finish(self, fed: Fed) -> Fed {
         self.error.map_or(fed, Fed::Failed)
-    }
-
-    /// Takes `routes` off the room.
-    #[inline]
-    fn spend(&mut self, routes: usize) -> ControlFlow<()> {
-        if self.room <= routes {
-            self.room = 0;
-            return ControlFlow::Break(());
-        }
-        self.room -= routes;
-        ControlFlow::Continue(())
     }
 
     #[inline(always)]
@@ -213,13 +236,16 @@ impl<Op, C> Stage<'_, Op, C> {
 impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
     #[inline(always)]
     fn record(&mut self, value: Op::In, at: Timestamp) -> ControlFlow<()> {
-        self.counts.received += 1;
+        // A record without a route costs time as well: it uses up the turn.
+        self.counts.room -= 1;
         self.counts.at_work = true;
         match self.op.on_record(value, at, self.out) {
             Ok(routes) => {
                 self.counts.at_work = false;
-                // A record without a route costs time as well: it uses up the turn.
-                self.spend(routes.max(1))
+                if routes > 1 {
+                    self.counts.spend(routes - 1);
+                }
+                self.counts.go_on()
             }
             Err(error) => self.fail(error),
         }
@@ -227,11 +253,12 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
 
     #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        match self.op.on_mark(mark, self.room, self.out) {
+        match self.op.on_mark(mark, self.counts.room, self.out) {
             Ok(Progress::Done) => {
                 *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
                 // Marks take room in every lane.
-                self.spend(1)
+                self.counts.spend(1);
+                self.counts.go_on()
             }
             Ok(Progress::More) => {
                 *self.due = Some(mark);
@@ -263,6 +290,10 @@ impl<St: Stream + Unpin> Feed for StreamFeed<St> {
             }
         }
     }
+
+    fn resumes() -> bool {
+        true
+    }
 }
 
 /// Feeds the values of a stream of results; its first error is the stream's error.
@@ -290,5 +321,9 @@ where
                 Poll::Pending => return Fed::Pending,
             }
         }
+    }
+
+    fn resumes() -> bool {
+        true
     }
 }

@@ -73,6 +73,11 @@ impl<Fd: Feed> Source<Fd::Item> for FeedSource<Fd> {
         }
         Some(fed)
     }
+
+    #[inline]
+    fn resumes() -> bool {
+        Fd::resumes()
+    }
 }
 
 struct Filling<'a, T> {

@@ -7,6 +7,7 @@ use crate::output::{Collect, Lane, OutputAt, Splitter, Tally};
 use crate::time::{Mark, Timestamp};
 use std::any::Any;
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -106,15 +107,25 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
             local.values.drain(..).for_each(&mut *f);
             local.clear();
             let polled = self.poll_turns(cx, local, |seat, room, _| {
-                let Seat { driver, staged, waker, .. } = seat;
-                let (mut own, mut lost, mut panic) = (0, 0, None);
+                let Seat { driver, staged, waker, excused } = seat;
+                let (mut own, mut upset) = (0, Upset::default());
                 let fed = catch_unwind(AssertUnwindSafe(|| {
                     let own = Counter { now: 0, total: &mut own };
-                    let (lost, panic) = (&mut lost, &mut panic);
-                    let mut direct = Direct::<_, _, I> { staged, f, own, lost, panic };
+                    let upset = &mut upset;
+                    let mut direct =
+                        Direct::<_, D, _, I> { staged, f, own, upset, driver: PhantomData };
                     driver.drive(&mut Context::from_waker(waker), room, &mut direct)
-                }))
-                .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
+                }));
+                let Upset { panicked, lost, mut panic } = upset;
+                let fed = fed.unwrap_or_else(|payload| {
+                    if !panicked {
+                        return Fed::Failed(StreamError::from_panic(&*payload));
+                    }
+                    // It went through the operator, which had nothing left to do.
+                    *excused += 1;
+                    panic = Some(payload);
+                    Fed::More
+                });
                 // The marks of this output: the end of the line for them.
                 S::lane(&mut staged.lanes).clear();
                 Turn { fed, own, lost, rest: false, panic }
@@ -158,38 +169,71 @@ impl Drop for Counter<'_> {
     }
 }
 
+/// What a panic of the reader's function left behind.
+#[derive(Default)]
+struct Upset {
+    panicked: bool,
+    panic: Option<Box<dyn Any + Send>>,
+    /// Records that came for it afterwards.
+    lost: u64,
+}
+
 /// Hands the records of output `I` to a reader's function and stages the others.
-struct Direct<'a, S: Splitter, F, const I: usize> {
+struct Direct<'a, S: Splitter, D, F, const I: usize> {
     staged: &'a mut Staged<S>,
     f: &'a mut F,
     own: Counter<'a>,
-    /// Records that came for the reader after its function had panicked.
-    lost: &'a mut u64,
-    panic: &'a mut Option<Box<dyn Any + Send>>,
+    upset: &'a mut Upset,
+    driver: PhantomData<fn() -> D>,
 }
 
-impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Direct<'_, S, F, I> {
-    /// Calls the reader's function. Its panic does not go through the operator, which would be
-    /// left half-way through its work and is not this reader's alone.
+impl<S, D, F, const I: usize> Direct<'_, S, D, F, I>
+where
+    S: OutputAt<I>,
+    D: Driver<S>,
+    F: FnMut(S::Payload),
+{
+    /// Calls the reader's function.
+    ///
+    /// Its panic may go through an operator that has nothing left to do. Any other would be left
+    /// half-way through its work, and is not this reader's alone: there each call is caught.
     #[inline(always)]
     fn hand_over(&mut self, payload: S::Payload) {
-        if self.panic.is_some() {
-            *self.lost += 1;
+        self.own.now += 1;
+        if D::resumes() && !S::SPEC.tap {
+            let noting = Noting(&mut self.upset.panicked);
+            (self.f)(payload);
+            mem::forget(noting);
+        } else if self.upset.panicked {
+            self.upset.lost += 1;
             drop(payload);
         } else if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.f)(payload))) {
-            *self.panic = Some(panic);
+            self.upset.panicked = true;
+            self.upset.panic = Some(panic);
         }
     }
 }
 
-impl<S: OutputAt<I>, F: FnMut(S::Payload), const I: usize> Collect<S> for Direct<'_, S, F, I> {
+/// Sets a flag if it is dropped: by a panic.
+struct Noting<'a>(&'a mut bool);
+
+impl Drop for Noting<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        *self.0 = true;
+    }
+}
+
+impl<S, D, F, const I: usize> Collect<S> for Direct<'_, S, D, F, I>
+where
+    S: OutputAt<I>,
+    D: Driver<S>,
+    F: FnMut(S::Payload),
+{
     #[inline(always)]
     fn emit(&mut self, route: S, at: Timestamp) {
         match route.take() {
-            Ok(payload) => {
-                self.own.now += 1;
-                self.hand_over(payload);
-            }
+            Ok(payload) => self.hand_over(payload),
             Err(route) => self.staged.emit(route, at),
         }
     }

@@ -63,6 +63,14 @@ pub trait Source<T> {
         None
     }
 
+    /// Whether [`feed_into`](Self::feed_into) can go on after a panic of the intake.
+    fn resumes() -> bool
+    where
+        Self: Sized,
+    {
+        true
+    }
+
     /// Says that the reader goes away without having used `records` of what it was handed.
     fn unread(&mut self, records: usize) {
         let _ = records;

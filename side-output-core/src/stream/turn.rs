@@ -43,6 +43,11 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             return Err(Poll::Ready(end.clone().map(|()| false)));
         }
         let mut state = self.board.lock();
+        if core.seat.is_some() && state.gives_way(own) {
+            drop((state, core));
+            cx.waker().wake_by_ref();
+            return Err(Poll::Pending);
+        }
         let wait = match state.room(own) {
             Ok(room) => match core.seat.take() {
                 Some(seat) => {
@@ -141,7 +146,10 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             if !rest && panic.is_none() {
                 match state.room(own) {
                     Err(full) => waiting = state.wait(own, cx.waker(), Wait::Room(full)),
-                    Ok(_) if ready => again = true,
+                    Ok(_) if ready => {
+                        state.expect(own);
+                        again = true;
+                    }
                     Ok(_) => waiting = state.wait(own, cx.waker(), Wait::Records),
                 }
             }
