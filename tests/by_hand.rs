@@ -217,7 +217,7 @@ struct NumbersDestinations<A, B> {
 impl<A: so::Destination<u32>, B: so::Destination<String>> so::Destinations<Numbers>
     for NumbersDestinations<A, B>
 {
-    fn push(&mut self, route: Numbers, at: Timestamp) {
+    fn push(&mut self, route: Numbers, at: Timestamp) -> bool {
         match route {
             Numbers::Even(payload) => self.even.push(payload, at),
             Numbers::Odd(payload) => self.odd.push(payload, at),

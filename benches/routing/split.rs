@@ -22,6 +22,7 @@ pub(crate) fn table<R: Record, C: Consumer>(name: &'static str, about: &'static 
     table.run("hand loop, three Vecs of 256", |n| block_on(three_vecs::<R, C>(n, 256)));
     table.run("wired, each", |n| block_on(wired::<R, C>(n)));
     table.run("wired, sinks", |n| block_on(wired_sinks::<R, C>(n)));
+    table.run("wired, streams", |n| block_on(wired_streams::<R, C>(n)));
     table.run("for_each, joined", |n| block_on(for_each::<R, C>(n)));
     table.run("for_each, boxed, joined", |n| block_on(boxed::<R, C>(n)));
     table.run("for_each, 3 tasks, 1 thread", |n| tasks::<R, C>(one_thread(), n));
@@ -165,6 +166,23 @@ async fn wired_sinks<R: Record, C: Consumer>(n: usize) -> Out {
         .run()
         .await
         .expect("neither the input nor the sinks can fail");
+    out(&valid, &invalid, &late)
+}
+
+async fn wired_streams<R: Record, C: Consumer>(n: usize) -> Out {
+    let (mut valid, mut invalid, mut late) = <(C, C, C)>::default();
+    let (to_valid, to_invalid, to_late) = (&mut valid, &mut invalid, &mut late);
+    stream::iter(records::<R>(n))
+        .split_with(classify::<R>)
+        .wire()
+        .valid(move |stream: DataStream<R>| stream.for_each(move |order| to_valid.valid(order)))
+        .invalid(move |stream: DataStream<Invalid<R>>| {
+            stream.for_each(move |order| to_invalid.invalid(order))
+        })
+        .late(move |stream: DataStream<Late>| stream.for_each(move |order| to_late.late(order)))
+        .run()
+        .await
+        .expect("neither the input nor the streams can fail");
     out(&valid, &invalid, &late)
 }
 

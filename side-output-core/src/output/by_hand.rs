@@ -264,7 +264,7 @@ macro_rules! wiring {
             >,)*
         {
             #[inline]
-            fn push(&mut self, route: $name, at: $crate::time::Timestamp) {
+            fn push(&mut self, route: $name, at: $crate::time::Timestamp) -> bool {
                 let ($($field,)*) = self;
                 match route {
                     $($enum::$variant(payload) => $field.push(payload, at),)*

@@ -16,6 +16,12 @@ pub trait Collect<S> {
 
     /// The operator's part of the ledger.
     fn tally(&mut self) -> &mut Tally;
+
+    /// Whether whoever takes the routes had better be asked how it is before more comes.
+    #[inline]
+    fn wants_rest(&self) -> bool {
+        false
+    }
 }
 
 /// What a split function may return: the routes of one record.

@@ -192,7 +192,7 @@ impl State {
     /// How many records the reader of output `own` may take from the input, or which output is in
     /// the way.
     ///
-    /// A full turn or nothing: with a nearly full lane, turns of one record each would pay the
+    /// Half a turn or nothing: with a nearly full lane, turns of one record each would pay the
     /// locks and wake-ups of a whole one.
     #[inline]
     pub(crate) fn room(&self, own: usize) -> Result<usize, usize> {
@@ -203,7 +203,7 @@ impl State {
             }
             let capacity = port.spec.capacity.get();
             let free = capacity.saturating_sub(port.load);
-            if free == 0 || free < CHUNK.min(capacity / 2) {
+            if free == 0 || free < (CHUNK / 2).min(capacity / 4) {
                 return Err(index);
             }
             room = room.min(free);
@@ -256,22 +256,18 @@ impl State {
         wakers
     }
 
-    /// Takes the wakers of those who wait and have something to read.
-    pub(crate) fn take_served(&mut self) -> Wakers {
+    /// Takes the wakers of those who wait and have `much` to read, or a quarter of their lane.
+    pub(crate) fn take_served(&mut self, much: usize) -> Wakers {
         let mut wakers = Wakers::default();
         for port in &mut self.ports {
-            if port.load > 0
+            let much = much.min(port.spec.capacity.get() / 4).max(1);
+            if port.load >= much
                 && let Some((waker, _)) = port.waiting.take()
             {
                 wakers.push(waker);
             }
         }
         wakers
-    }
-
-    /// Whether a lane that is waited for is half full, and will soon stop the turns.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.ports.iter().any(|port| port.load > port.spec.capacity.get() / 2)
     }
 
     /// Adds one who waits for records to `wakers` if it is empty, so that the input goes on when

@@ -129,8 +129,9 @@ where
         out: &mut C,
     ) -> Fed {
         let Self { feed, op, counts, due, closed, ended } = self;
-        let counts = Counting { room, most: room as u64, at_work: false, total: counts };
-        let mut stage = Stage { op, out, counts, due, closed, error: None };
+        let counts = Counting::new(room, counts);
+        let mut error = None;
+        let mut stage = Stage { op, out, counts, due, closed, error: &mut error };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
         {
@@ -181,32 +182,32 @@ impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
 struct Counting<'a> {
     /// What the turn may still spend: a record or a mark costs one, and so does each further route.
     room: usize,
-    /// That, with the records spent that are not in the total.
-    most: u64,
+    /// What it had, but for what was spent on no record.
+    most: usize,
     /// The operator has the last record that was received; it stays so after an error or a panic.
     at_work: bool,
     total: &'a mut Counts,
 }
 
-impl Counting<'_> {
+impl<'a> Counting<'a> {
+    #[inline]
+    const fn new(room: usize, total: &'a mut Counts) -> Self {
+        Self { room, most: room, at_work: false, total }
+    }
+
     /// Takes what no record stands for off the room.
     #[inline]
     fn spend(&mut self, much: usize) {
         let much = much.min(self.room);
         self.room -= much;
-        self.most -= much as u64;
-    }
-
-    #[inline]
-    fn go_on(&self) -> ControlFlow<()> {
-        if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.most -= much;
     }
 }
 
 impl Drop for Counting<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.total.received += self.most - self.room as u64;
+        self.total.received += (self.most - self.room) as u64;
         self.total.failed += u64::from(self.at_work);
     }
 }
@@ -218,17 +219,31 @@ struct Stage<'a, Op, C> {
     due: &'a mut Option<Mark>,
     closed: &'a mut bool,
     counts: Counting<'a>,
-    error: Option<StreamError>,
+    /// Not in place: what has to be dropped by a call would keep all the rest in memory, too.
+    error: &'a mut Option<StreamError>,
 }
 
 impl<Op, C> Stage<'_, Op, C> {
     fn finish(self, fed: Fed) -> Fed {
-        self.error.map_or(fed, Fed::Failed)
+        self.error.take().map_or(fed, Fed::Failed)
+    }
+
+    #[inline(always)]
+    fn go_on(&self) -> ControlFlow<()>
+    where
+        Op: Operator,
+        C: Collect<Op::Out>,
+    {
+        if self.counts.room == 0 || self.out.wants_rest() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     #[inline(always)]
     fn fail(&mut self, error: StreamError) -> ControlFlow<()> {
-        self.error = Some(error);
+        *self.error = Some(error);
         ControlFlow::Break(())
     }
 }
@@ -245,7 +260,7 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
                 if routes > 1 {
                     self.counts.spend(routes - 1);
                 }
-                self.counts.go_on()
+                self.go_on()
             }
             Err(error) => self.fail(error),
         }
@@ -258,7 +273,7 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
                 *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
                 // Marks take room in every lane.
                 self.counts.spend(1);
-                self.counts.go_on()
+                self.go_on()
             }
             Ok(Progress::More) => {
                 *self.due = Some(mark);

@@ -12,9 +12,12 @@ pub(crate) const CHUNK: usize = 512;
 /// How many turns one poll may take before it lets other tasks run.
 pub(crate) const TURNS: usize = 64;
 
-/// After how many turns of one poll the other readers are woken again: after the first one, so that
-/// nobody waits longer than a turn for a first record, and then each time that many.
-pub(crate) const WAKING: usize = 8;
+/// After how many turns of one poll everybody who has something to read is woken. Who has
+/// [much](AWAITED) to read is woken at once: a wake-up of another thread costs more than a turn.
+pub(crate) const WAKING: usize = 16;
+
+/// How many records are worth a wake-up, unless a quarter of the lane is less.
+pub(crate) const AWAITED: usize = CHUNK / 2;
 
 /// What a [`DataStream`](crate::stream::DataStream) reads: chunks of records and marks.
 pub trait Source<T> {

@@ -3,7 +3,7 @@
 use super::board::{State, Wait, Waiting, Wakers};
 use super::driver::drive_turn;
 use super::hub::{Core, Hub, Seat};
-use super::source::{TURNS, WAKING};
+use super::source::{AWAITED, TURNS, WAKING};
 use super::{Driver, Fed};
 use crate::error::StreamError;
 use crate::output::Splitter;
@@ -118,9 +118,8 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             if !stop && let Ok(next) = state.room(own) {
                 room = next;
                 state.begin();
-                // Waking for every turn would cost more than a turn does.
-                let due = (TURNS - turns) % WAKING == 1 || state.is_crowded();
-                let wakers = if due { state.take_served() } else { Wakers::default() };
+                let all = turns.is_multiple_of(WAKING);
+                let wakers = state.take_served(if all { 1 } else { AWAITED });
                 drop((state, core));
                 wakers.wake();
                 if trash {
@@ -139,7 +138,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             // Nothing may change between here and the release of the locks: the seat is back, and
             // whoever waits is known to whoever changes something later.
             core.seat = Some(seat);
-            let mut wakers = state.take_served();
+            let mut wakers = state.take_served(1);
             let ready = !pending || state.woken();
             let mut waiting = Waiting::default();
             let mut again = false;

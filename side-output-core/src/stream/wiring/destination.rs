@@ -27,8 +27,8 @@ pub trait Destination<T> {
     /// Where it cannot, the waiting path is not even compiled.
     const WAITS: bool;
 
-    /// Takes a record.
-    fn push(&mut self, value: T, at: Timestamp);
+    /// Takes a record; true if it had better be asked how it is before more comes.
+    fn push(&mut self, value: T, at: Timestamp) -> bool;
 
     /// Takes a mark.
     fn mark(&mut self, mark: Mark) {
@@ -168,8 +168,9 @@ impl<T> Destination<T> for Discard {
     const WAITS: bool = false;
 
     #[inline]
-    fn push(&mut self, value: T, _at: Timestamp) {
+    fn push(&mut self, value: T, _at: Timestamp) -> bool {
         drop(value);
+        false
     }
 
     fn sum(&self, routed: u64) -> Sum {
@@ -218,8 +219,9 @@ impl<T, F: FnMut(T)> Destination<T> for Each<T, F> {
     const WAITS: bool = false;
 
     #[inline]
-    fn push(&mut self, value: T, _at: Timestamp) {
+    fn push(&mut self, value: T, _at: Timestamp) -> bool {
         (self.f)(value);
+        false
     }
 
     fn sum(&self, routed: u64) -> Sum {
@@ -309,14 +311,14 @@ where
     const WAITS: bool = true;
 
     #[inline]
-    fn push(&mut self, value: T, _at: Timestamp) {
-        if self.each.error.is_some() {
-            return;
+    fn push(&mut self, value: T, _at: Timestamp) -> bool {
+        if self.each.error.is_none() {
+            match (self.each.f)(value) {
+                Ok(()) => self.each.delivered += 1,
+                Err(error) => self.each.error = Some(error),
+            }
         }
-        match (self.each.f)(value) {
-            Ok(()) => self.each.delivered += 1,
-            Err(error) => self.each.error = Some(error),
-        }
+        self.each.error.is_some()
     }
 
     fn poll_progress(
@@ -355,8 +357,9 @@ impl<T, E, F> fmt::Debug for TryEach<T, E, F> {
 
 /// The destination of every output of `S`.
 pub trait Destinations<S: Splitter> {
-    /// Hands a record to the destination of its output.
-    fn push(&mut self, route: S, at: Timestamp);
+    /// Hands a record to the destination of its output, and says what that
+    /// [says](Destination::push).
+    fn push(&mut self, route: S, at: Timestamp) -> bool;
 
     /// Hands over what waits in lanes, from before the wiring.
     fn take_lanes(&mut self, lanes: &mut S::Lanes);
@@ -405,16 +408,16 @@ impl<T, K: Destination<T>> Line<T, K> {
 
     /// Hands a record over.
     #[inline]
-    pub fn push(&mut self, value: T, at: Timestamp) {
+    pub fn push(&mut self, value: T, at: Timestamp) -> bool {
         self.routed += 1;
-        self.destination.push(value, at);
+        self.destination.push(value, at)
     }
 
     /// Hands over what waits in a lane, with its marks.
     pub fn take_lane(&mut self, lane: &mut Lane<T>) {
         lane.take_all(|taken| match taken {
             // Counted when it was routed; the counter starts from there.
-            Taken::Record(value, at) => self.destination.push(value, at),
+            Taken::Record(value, at) => _ = self.destination.push(value, at),
             Taken::Mark(mark) => self.destination.mark(mark),
         });
     }

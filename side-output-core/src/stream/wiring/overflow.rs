@@ -90,12 +90,12 @@ where
 impl<T, A: Destination<T>, B: Destination<T>> Destination<T> for Overflowing<T, A, B> {
     const WAITS: bool = true;
 
-    fn push(&mut self, value: T, at: Timestamp) {
+    fn push(&mut self, value: T, at: Timestamp) -> bool {
         if self.primary.load() < self.capacity {
-            self.primary.push(value, at);
+            self.primary.push(value, at)
         } else {
             self.spilled += 1;
-            self.spill.push(value, at);
+            self.spill.push(value, at)
         }
     }
 
@@ -211,13 +211,14 @@ pub struct DiscardNoting<T, F> {
 impl<T, F: FnMut(Discarded<'_, T>)> Destination<T> for DiscardNoting<T, F> {
     const WAITS: bool = false;
 
-    fn push(&mut self, value: T, _at: Timestamp) {
+    fn push(&mut self, value: T, _at: Timestamp) -> bool {
         self.seen += 1;
         if self.seen <= 10 || self.seen.is_power_of_two() {
             let suppressed = self.seen - self.noted - 1;
             self.noted = self.seen;
             (self.hook)(Discarded { value: &value, suppressed });
         }
+        false
     }
 
     fn sum(&self, routed: u64) -> Sum {

@@ -119,6 +119,7 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
                 destinations: &mut this.destinations,
                 tally: &mut this.tally,
                 panicked: &mut this.panicked,
+                wants_rest: false,
                 splitter: PhantomData,
             };
             match drive_turn(&mut seat.driver, cx, room, &mut out) {
@@ -220,6 +221,7 @@ struct Wired<'a, S, K> {
     tally: &'a mut Tally,
     /// A destination panicked.
     panicked: &'a mut bool,
+    wants_rest: bool,
     splitter: PhantomData<fn() -> S>,
 }
 
@@ -227,7 +229,9 @@ impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     #[inline]
     fn emit(&mut self, route: S, at: Timestamp) {
         let noting = Noting { panicked: self.panicked, armed: true };
-        self.destinations.push(route, at);
+        if self.destinations.push(route, at) {
+            self.wants_rest = true;
+        }
         noting.disarm();
     }
 
@@ -239,6 +243,11 @@ impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     #[inline]
     fn tally(&mut self) -> &mut Tally {
         self.tally
+    }
+
+    #[inline]
+    fn wants_rest(&self) -> bool {
+        self.wants_rest
     }
 }
 

@@ -18,7 +18,7 @@ pub struct ToSink<T, K> {
     sink: Pin<Box<K>>,
     waiting: VecDeque<T>,
     /// With which the sink is asked when a record comes.
-    waker: Option<Waker>,
+    waker: Waker,
     /// A record that comes may go straight into the sink: nothing waits, and nothing failed.
     open: bool,
     /// The error of a record that came.
@@ -44,7 +44,7 @@ where
         ToSink {
             sink: Box::pin(self),
             waiting: VecDeque::new(),
-            waker: None,
+            waker: Waker::noop().clone(),
             open: false,
             error: None,
             output: spec.name,
@@ -88,29 +88,15 @@ where
         self.unflushed = true;
         if let Err(error) = self.sink.as_mut().start_send(value) {
             self.dropped += 1;
-            self.error = Some(self.fail(error));
-            self.open = false;
-        }
-    }
-
-    /// Asks the sink for room for one record.
-    #[inline]
-    fn is_ready(&mut self) -> bool {
-        let Some(waker) = &self.waker else { return false };
-        match self.sink.as_mut().poll_ready(&mut Context::from_waker(waker)) {
-            Poll::Ready(Ok(())) => true,
-            Poll::Ready(Err(error)) => {
-                self.error = Some(self.fail(error));
-                false
-            }
-            Poll::Pending => false,
+            self.break_off(error);
         }
     }
 
     #[cold]
-    fn put_aside(&mut self, value: T) {
+    #[inline(never)]
+    fn break_off(&mut self, error: K::Error) {
+        self.error = Some(self.fail(error));
         self.open = false;
-        self.waiting.push_back(value);
     }
 }
 
@@ -122,12 +108,21 @@ where
     const WAITS: bool = true;
 
     #[inline]
-    fn push(&mut self, value: T, _at: Timestamp) {
-        if self.open && self.is_ready() {
-            self.send(value);
-        } else {
-            self.put_aside(value);
+    fn push(&mut self, value: T, _at: Timestamp) -> bool {
+        let was_open = self.open;
+        if was_open {
+            match self.sink.as_mut().poll_ready(&mut Context::from_waker(&self.waker)) {
+                Poll::Ready(Ok(())) => {
+                    self.send(value);
+                    return !self.open;
+                }
+                Poll::Ready(Err(error)) => self.break_off(error),
+                Poll::Pending => self.open = false,
+            }
         }
+        self.waiting.push_back(value);
+        // A sink that may only want a moment's rest is asked again before more is put aside.
+        was_open
     }
 
     #[inline]
@@ -146,10 +141,7 @@ where
     }
 
     fn poll_progress(&mut self, cx: &mut Context<'_>, idle: bool) -> Poll<Result<(), StreamError>> {
-        match &mut self.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            None => self.waker = Some(cx.waker().clone()),
-        }
+        self.waker.clone_from(cx.waker());
         ready!(self.poll_empty(cx))?;
         self.open = true;
         if idle && self.unflushed {

@@ -8,8 +8,8 @@ use crate::time::Timestamp;
 /// carry a `cfg`. So the bound stands on the methods that need it. [`Unwired`] is a slot too, and
 /// only the bounds on `run` keep it out; else each output left out would be reported twice.
 pub trait Slot<S: Splitter, const I: usize> {
-    /// Hands a record over.
-    fn push(&mut self, value: S::Payload, at: Timestamp)
+    /// Hands a record over, and says what its destination [says](Destination::push).
+    fn push(&mut self, value: S::Payload, at: Timestamp) -> bool
     where
         S: OutputAt<I>;
 
@@ -28,8 +28,8 @@ where
     K: Destination<T>,
 {
     #[inline]
-    fn push(&mut self, value: T, at: Timestamp) {
-        Self::push(self, value, at);
+    fn push(&mut self, value: T, at: Timestamp) -> bool {
+        Self::push(self, value, at)
     }
 
     fn take_lane(&mut self, lane: &mut Lane<T>) {
@@ -58,11 +58,12 @@ impl Absent {
 macro_rules! empty_slot {
     ($($empty:ty),*) => {$(
         impl<S: Splitter, const I: usize> Slot<S, I> for $empty {
-            fn push(&mut self, value: S::Payload, _at: Timestamp)
+            fn push(&mut self, value: S::Payload, _at: Timestamp) -> bool
             where
                 S: OutputAt<I>,
             {
                 drop(value);
+                false
             }
 
             fn take_lane(&mut self, lane: &mut Lane<S::Payload>)

@@ -17,6 +17,8 @@ use std::task::{Context, Poll, Waker};
 pub struct Through<T, Fut> {
     future: Option<Pin<Box<Fut>>>,
     pipe: Arc<Mutex<Pipe<T>>>,
+    /// What came since the wiring last looked here: the pipe is locked once for all of it.
+    staged: Lane<T>,
     output: &'static str,
 }
 
@@ -88,7 +90,12 @@ where
         }));
         let source = PipeSource { pipe: Arc::clone(&pipe), unread: 0 };
         let stream = DataStream::new(BoxSource::new(source), spec.name);
-        Through { future: Some(Box::pin(self(stream))), pipe, output: spec.name }
+        Through {
+            future: Some(Box::pin(self(stream))),
+            pipe,
+            staged: Lane::new(),
+            output: spec.name,
+        }
     }
 }
 
@@ -107,13 +114,24 @@ where
         }
     }
 
-    /// Tells a reader in another task that there is something to read.
-    fn wake_reader(&self) {
+    /// Moves what came into the pipe, and tells a reader in another task that there is something
+    /// to read.
+    fn publish(&mut self, end: Option<&Result<(), StreamError>>) {
         let reader = {
             let mut pipe = self.pipe.lock();
+            if pipe.open {
+                pipe.lane.append(&mut self.staged);
+            } else {
+                pipe.discarded += self.staged.len() as u64;
+            }
+            if let Some(end) = end {
+                pipe.end.get_or_insert_with(|| end.clone());
+            }
             let something = !pipe.lane.is_empty() || pipe.end.is_some();
             if something { pipe.reader.take() } else { None }
         };
+        // Empty, unless nobody reads it any more.
+        self.staged.clear();
         if let Some(reader) = reader {
             reader.wake();
         }
@@ -127,31 +145,26 @@ where
 {
     const WAITS: bool = true;
 
-    fn push(&mut self, value: T, at: Timestamp) {
-        let mut pipe = self.pipe.lock();
-        if pipe.open {
-            pipe.lane.push(value, at);
-        } else {
-            pipe.discarded += 1;
-            drop(pipe);
-            drop(value);
-        }
+    #[inline]
+    fn push(&mut self, value: T, at: Timestamp) -> bool {
+        self.staged.push(value, at);
+        false
     }
 
     fn mark(&mut self, mark: Mark) {
-        let mut pipe = self.pipe.lock();
-        if pipe.open {
-            pipe.lane.mark(mark);
-        }
+        self.staged.mark(mark);
     }
 
     fn load(&self) -> usize {
-        self.pipe.lock().lane.load()
+        self.staged.load() + self.pipe.lock().lane.load()
     }
 
     fn trim(&mut self, capacity: usize, overflow: Overflow) {
         let mut trash = Vec::new();
         let mut pipe = self.pipe.lock();
+        if pipe.open {
+            pipe.lane.append(&mut self.staged);
+        }
         let len = pipe.lane.len();
         // Marks count against the capacity too, and are never dropped: the excess may be none.
         let excess = len.saturating_sub(capacity);
@@ -168,7 +181,7 @@ where
         cx: &mut Context<'_>,
         _idle: bool,
     ) -> Poll<Result<(), StreamError>> {
-        self.wake_reader();
+        self.publish(None);
         if let Poll::Ready(Err(error)) = self.poll_future(cx) {
             return Poll::Ready(Err(error));
         }
@@ -189,8 +202,7 @@ where
         cx: &mut Context<'_>,
         end: &Result<(), StreamError>,
     ) -> Poll<Result<(), StreamError>> {
-        self.pipe.lock().end.get_or_insert_with(|| end.clone());
-        self.wake_reader();
+        self.publish(Some(end));
         match self.poll_future(cx) {
             Poll::Ready(Ok(())) => {}
             poll => return poll,
@@ -210,7 +222,7 @@ where
         let pipe = self.pipe.lock();
         Sum {
             delivered: pipe.delivered,
-            buffered: pipe.lane.len() as u64,
+            buffered: (pipe.lane.len() + self.staged.len()) as u64,
             dropped: pipe.dropped,
             discarded: pipe.discarded,
         }

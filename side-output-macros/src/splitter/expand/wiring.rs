@@ -119,7 +119,7 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
 
 /// ```text
 /// impl<__0: Slot<Orders, 0>, __1: Slot<Orders, 1>> Destinations<Orders> for (__0, __1,) {
-///     fn push(&mut self, route: Orders, at: Timestamp) { … }
+///     fn push(&mut self, route: Orders, at: Timestamp) -> bool { … }
 ///     fn take_lanes(&mut self, lanes: &mut __OrdersLanes) { … }
 ///     fn visit<__V: DestinationVisitor>(&mut self, visitor: &mut __V) { … }
 /// }
@@ -152,7 +152,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
     quote! {
         impl<#parameters #slots> #so::Destinations<#ty> for #all #where_clause {
             #[inline]
-            fn push(&mut self, route: #ty, at: #so::Timestamp) {
+            fn push(&mut self, route: #ty, at: #so::Timestamp) -> bool {
                 match route { #arms }
             }
 
