@@ -1,5 +1,5 @@
 use crate::output::{Ledger, OutputLedger, OutputSpec, Overflow, Tally};
-use crate::stream::source::CHUNK;
+use crate::stream::source::AWAITED;
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
 use std::mem;
@@ -189,21 +189,21 @@ impl State {
         self.woken
     }
 
-    /// How many records the reader of output `own` may take from the input, or which output is in
-    /// the way.
+    /// How many records the reader of output `own` may take from the input wherever they go, or
+    /// which output is in the way.
     ///
     /// Half a turn or nothing: with a nearly full lane, turns of one record each would pay the
     /// locks and wake-ups of a whole one.
     #[inline]
     pub(crate) fn room(&self, own: usize) -> Result<usize, usize> {
-        let mut room = CHUNK;
+        let mut room = usize::MAX;
         for (index, port) in self.ports.iter().enumerate() {
             if index == own || !port.blocks() {
                 continue;
             }
             let capacity = port.spec.capacity.get();
             let free = capacity.saturating_sub(port.load);
-            if free == 0 || free < (CHUNK / 2).min(capacity / 4) {
+            if free == 0 || free < AWAITED.min(capacity / 4) {
                 return Err(index);
             }
             room = room.min(free);

@@ -67,6 +67,14 @@ pub(super) struct Staged<S: Splitter> {
 }
 
 impl<S: Splitter> Staged<S> {
+    /// What the fullest lane holds.
+    #[inline]
+    pub(super) fn fullest(&mut self) -> usize {
+        let mut fullest = Fullest(0);
+        self.lanes.visit(&mut fullest);
+        fullest.0
+    }
+
     /// Drops what [`Hub::publish`] left behind, and says what it found; without the locks, since
     /// both run foreign code.
     #[inline]
@@ -75,6 +83,15 @@ impl<S: Splitter> Staged<S> {
         if let Some(output) = self.gone.take() {
             warn_of_dropped_reader(output);
         }
+    }
+}
+
+struct Fullest(usize);
+
+impl LaneVisitor for Fullest {
+    #[inline]
+    fn lane<T>(&mut self, _index: usize, lane: &mut Lane<T>) {
+        self.0 = self.0.max(lane.load());
     }
 }
 

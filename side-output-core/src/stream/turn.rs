@@ -3,13 +3,14 @@
 use super::board::{State, Wait, Waiting, Wakers};
 use super::driver::drive_turn;
 use super::hub::{Core, Hub, Seat};
-use super::source::{AWAITED, TURNS, WAKING};
+use super::source::{AWAITED, CHUNK, TURNS, WAKING};
 use super::{Driver, Fed};
 use crate::error::StreamError;
 use crate::output::Splitter;
 use crate::sync::MutexGuard;
 use std::any::Any;
 use std::fmt;
+use std::mem;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,8 +29,14 @@ pub(super) struct Turn {
     pub(super) panic: Option<Box<dyn Any + Send>>,
 }
 
-/// The seat, and how many routes the turn may emit.
+/// The seat, and for how many records there is room in every lane.
 type Taken<S, D> = (Box<Seat<S, D>>, usize);
+
+impl Turn {
+    fn goes_on(&self) -> bool {
+        matches!(self.fed, Fed::More) && !self.rest && self.panic.is_none()
+    }
+}
 
 impl<S: Splitter, D: Driver<S>> Hub<S, D> {
     /// Takes the seat for the reader of output `own`, or says what to do instead.
@@ -84,9 +91,20 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
         mut drive: impl FnMut(&mut Seat<S, D>, usize) -> Turn,
     ) -> Poll<Result<bool, StreamError>> {
         let mut turns = TURNS;
+        let (mut handed, mut staged) = (0, 0);
         loop {
-            let turn = drive(&mut seat, room);
+            let mut turn = drive(&mut seat, CHUNK.min(room - staged));
             turns -= 1;
+            handed += turn.own;
+            if turn.goes_on() && !turns.is_multiple_of(WAKING) {
+                // Nobody needs the locks as long as little is staged.
+                staged = seat.staged.fullest();
+                if staged < AWAITED && room.saturating_sub(staged) >= AWAITED {
+                    continue;
+                }
+            }
+            turn.own = mem::take(&mut handed);
+            staged = 0;
 
             let mut core = self.core.lock();
             let mut state = self.board.lock();
