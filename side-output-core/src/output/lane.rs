@@ -29,17 +29,18 @@ impl<T> Lane<T> {
     #[inline]
     pub fn push(&mut self, value: T, at: Timestamp) {
         if at != Timestamp::MIN {
-            self.stamp(at);
+            if self.times.len() < self.values.len() {
+                self.catch_up();
+            }
+            self.times.push(at);
         }
         self.values.push(value);
     }
 
-    #[inline]
-    fn stamp(&mut self, at: Timestamp) {
-        if self.times.len() < self.values.len() {
-            self.times.resize(self.values.len(), Timestamp::MIN);
-        }
-        self.times.push(at);
+    /// Says of the records so far that they have no timestamps.
+    #[cold]
+    fn catch_up(&mut self) {
+        self.times.resize(self.values.len(), Timestamp::MIN);
     }
 
     /// Appends a mark.

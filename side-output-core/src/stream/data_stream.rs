@@ -10,6 +10,7 @@ use std::convert;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -97,6 +98,10 @@ impl<T> Local<T> {
     /// Takes up the chunk that was put into the lane.
     fn load(&mut self) {
         self.total = self.lane.values.len();
+        if !(self.lane.times.is_empty() && self.lane.marks.is_empty()) {
+            // One for each record, also for the last ones without.
+            self.lane.times.resize(self.total, Timestamp::MIN);
+        }
         self.rest = mem::take(&mut self.lane.values).into_iter();
     }
 
@@ -406,6 +411,35 @@ impl<T> Local<T> {
     }
 }
 
+impl<T> Local<T> {
+    /// Hands on what there is, from mark to mark, until `intake` asks to stop.
+    #[inline(always)]
+    fn feed<K: Intake<T>>(&mut self, intake: &mut K) -> ControlFlow<()> {
+        if self.lane.times.is_empty() && self.lane.marks.is_empty() {
+            for value in self.rest.by_ref() {
+                intake.record(value, Timestamp::MIN)?;
+            }
+            return ControlFlow::Continue(());
+        }
+        loop {
+            let taken = self.taken();
+            let end = match self.lane.marks.get(self.marked) {
+                Some(&(at, mark)) if at <= taken => {
+                    self.marked += 1;
+                    intake.mark(mark)?;
+                    continue;
+                }
+                Some(&(at, _)) => at,
+                None if taken == self.total => return ControlFlow::Continue(()),
+                None => self.total,
+            };
+            for (at, value) in self.lane.times[taken..end].iter().zip(self.rest.by_ref()) {
+                intake.record(value, *at)?;
+            }
+        }
+    }
+}
+
 /// A stream's records and marks are an operator's input.
 #[derive(Debug)]
 pub struct DataFeed<T, Src: Source<T>>(pub(super) DataStream<T, Src>);
@@ -431,26 +465,8 @@ impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
                 Poll::Ready(Err(error)) => return Fed::Failed(error),
                 Poll::Pending => return Fed::Pending,
             }
-            let local = &mut stream.local;
-            if local.lane.marks.is_empty() && local.lane.times.is_empty() {
-                for value in local.rest.by_ref() {
-                    if intake.record(value, Timestamp::MIN).is_break() {
-                        return Fed::More;
-                    }
-                }
-                continue;
-            }
-            loop {
-                let stop = if let Some(mark) = local.next_mark() {
-                    intake.mark(mark).is_break()
-                } else if let Some((value, at)) = local.next_record() {
-                    intake.record(value, at).is_break()
-                } else {
-                    break;
-                };
-                if stop {
-                    return Fed::More;
-                }
+            if stream.local.feed(intake).is_break() {
+                return Fed::More;
             }
         }
     }

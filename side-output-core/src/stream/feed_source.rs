@@ -33,7 +33,7 @@ impl<Fd: Feed> Source<Fd::Item> for FeedSource<Fd> {
         into: &mut Lane<Fd::Item>,
     ) -> Poll<Result<bool, StreamError>> {
         if self.end.is_none() {
-            let mut filling = Filling { lane: into, closed: &mut self.closed };
+            let mut filling = Filling { lane: into, room: CHUNK, closed: &mut self.closed };
             match self.feed.feed(cx, &mut filling) {
                 Fed::Pending if into.is_empty() => return Poll::Pending,
                 Fed::More | Fed::Pending => {}
@@ -82,25 +82,30 @@ impl<Fd: Feed> Source<Fd::Item> for FeedSource<Fd> {
 
 struct Filling<'a, T> {
     lane: &'a mut Lane<T>,
+    room: usize,
     closed: &'a mut bool,
 }
 
 impl<T> Filling<'_, T> {
-    fn full(&self) -> ControlFlow<()> {
-        if self.lane.load() >= CHUNK { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    #[inline(always)]
+    fn go_on(&mut self) -> ControlFlow<()> {
+        self.room -= 1;
+        if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
 impl<T> Intake<T> for Filling<'_, T> {
+    #[inline(always)]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
         self.lane.push(value, at);
-        self.full()
+        self.go_on()
     }
 
+    #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
         *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
         self.lane.mark(mark);
-        self.full()
+        self.go_on()
     }
 }
 

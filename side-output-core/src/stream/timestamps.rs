@@ -148,7 +148,7 @@ where
     G: WatermarkGenerator<T>,
     K: Intake<T>,
 {
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
         let at = (self.timestamp)(&value);
         let watermark = self.emission.after(&value, at);
@@ -162,7 +162,7 @@ where
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
         match mark {
             Mark::Watermark(watermark) if watermark != Timestamp::MAX => ControlFlow::Continue(()),

@@ -49,7 +49,8 @@ pub trait WatermarkGenerator<T> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct BoundedOutOfOrderness {
-    bound: i64,
+    /// How far the watermark is behind the highest timestamp: milliseconds.
+    behind: i64,
     highest: Timestamp,
 }
 
@@ -57,7 +58,9 @@ impl BoundedOutOfOrderness {
     /// Records come at most `bound` behind the highest timestamp so far.
     #[must_use]
     pub fn new(bound: Duration) -> Self {
-        Self { bound: saturating_millis(bound), highest: Timestamp::MIN }
+        // One more, because records with the same timestamp may follow.
+        let behind = saturating_millis(bound).saturating_add(1);
+        Self { behind, highest: Timestamp::MIN }
     }
 }
 
@@ -70,8 +73,7 @@ impl<T> WatermarkGenerator<T> for BoundedOutOfOrderness {
 
     #[inline]
     fn on_period(&mut self) -> Option<Timestamp> {
-        // One less, because records with the same timestamp may follow.
-        Some(self.highest.saturating_sub_millis(self.bound).saturating_sub_millis(1))
+        Some(self.highest.saturating_sub_millis(self.behind))
     }
 }
 
