@@ -2,7 +2,7 @@
 //! general one says the same with a trigger that does what sessions do.
 
 use proptest::prelude::*;
-use side_output::operator::{Operator, Progress, Windows};
+use side_output::operator::{Operator as _, Progress, Windows};
 use side_output::output::Tally;
 use side_output::prelude::*;
 use side_output::{
