@@ -301,3 +301,9 @@ pub(crate) fn splitmix(state: &mut u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
 }
+
+/// A number of a table that is gone through again: another one in each round.
+#[inline]
+pub(crate) const fn again(random: u64, round: usize) -> u64 {
+    random ^ (round as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}

@@ -12,15 +12,26 @@ mod timers;
 mod tumbling;
 
 use common::{Options, compete};
+use tumbling::SIZE;
 
 fn main() {
     let options = Options::from_args(10_000_000);
     compete(
-        tumbling::tumbling("tumbling", "1000 keys, 1 s tumbling sums, 3 % late", 1000),
+        tumbling::tumbling("tumbling", "1000 keys, 1 s tumbling sums, 3 % late", 1000, SIZE),
         &options,
     );
     compete(
-        tumbling::tumbling("many keys", "1,000,000 keys, 1 s tumbling sums", 1_000_000),
+        tumbling::tumbling("many keys", "1,000,000 keys, 1 s tumbling sums", 1_000_000, SIZE),
+        &options,
+    );
+    // 10 million records each, so that most of the keys are in every window.
+    compete(
+        tumbling::tumbling(
+            "10 million keys",
+            "10,000,000 keys, 100 s tumbling sums",
+            10_000_000,
+            100 * SIZE,
+        ),
         &options,
     );
     compete(tumbling::sliding(), &options);

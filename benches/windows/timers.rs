@@ -1,6 +1,6 @@
 //! Workload C: timers of keys, set and fired, or set and deleted.
 
-use crate::common::{Table, splitmix};
+use crate::common::{Table, again, splitmix};
 use futures::executor::block_on;
 use futures::{StreamExt as _, stream};
 use rustc_hash::FxHashMap;
@@ -36,7 +36,7 @@ fn asks(len: usize, delete: bool) -> impl Iterator<Item = Ask> + Send + 'static 
     (0..len).map(move |index| {
         // Half of the distance lies between setting and deleting.
         let set = if delete && index % 2 == 1 { index.saturating_sub(1001) & !1 } else { index };
-        let random = random[set & (RANDOM - 1)].wrapping_add((set / RANDOM) as u64);
+        let random = again(random[set & (RANDOM - 1)], set / RANDOM);
         let key = ((random & 0xFFFF_FFFF) * KEYS) >> 32;
         Ask {
             key,

@@ -1,6 +1,6 @@
 //! Workload B: sums in windows of event time.
 
-use crate::common::{Table, splitmix};
+use crate::common::{Table, again, splitmix};
 use futures::executor::block_on;
 use futures::{StreamExt as _, join, stream};
 use rustc_hash::FxHashMap;
@@ -21,7 +21,8 @@ pub(crate) struct Reading {
     pub(crate) time: i64,
 }
 
-const SIZE: i64 = 1000;
+/// Of windows, where nothing else is said.
+pub(crate) const SIZE: i64 = 1000;
 const LATENESS: i64 = 1000;
 const OUT_OF_ORDER: i64 = 100;
 const PER_MILLISECOND: usize = 100;
@@ -58,7 +59,7 @@ impl Iterator for Readings {
         if self.next == self.len {
             return None;
         }
-        let random = self.random[self.next & (RANDOM - 1)];
+        let random = again(self.random[self.next & (RANDOM - 1)], self.next / RANDOM);
         let now = (self.next / PER_MILLISECOND) as i64;
         let is_late = now > 7000 && (random >> 40) % 100 < 3;
         let behind = if is_late {
@@ -97,6 +98,7 @@ impl Sums {
 struct ByHand<H> {
     windows: BTreeMap<i64, ByHandWindow<H>>,
     watermark: i64,
+    size: i64,
     slide: i64,
     sums: Sums,
 }
@@ -108,8 +110,9 @@ struct ByHandWindow<H> {
 }
 
 impl<H: BuildHasher + Default> ByHand<H> {
-    fn new(slide: i64) -> Self {
-        Self { windows: BTreeMap::new(), watermark: i64::MIN, slide, sums: Sums::default() }
+    fn new(size: i64, slide: i64) -> Self {
+        let (windows, sums) = (BTreeMap::new(), Sums::default());
+        Self { windows, watermark: i64::MIN, size, slide, sums }
     }
 
     #[inline]
@@ -117,8 +120,8 @@ impl<H: BuildHasher + Default> ByHand<H> {
         let last = reading.time - reading.time.rem_euclid(self.slide);
         let mut start = last;
         let mut is_late = true;
-        while start > reading.time - SIZE {
-            let end = start + SIZE - 1;
+        while start > reading.time - self.size {
+            let end = start + self.size - 1;
             start -= self.slide;
             if end.saturating_add(LATENESS) <= self.watermark {
                 continue;
@@ -161,8 +164,8 @@ impl<H: BuildHasher + Default> ByHand<H> {
     }
 }
 
-async fn by_hand<H: BuildHasher + Default>(n: usize, keys: u64, slide: i64) -> Out {
-    let mut windows = ByHand::<H>::new(slide);
+async fn by_hand<H: BuildHasher + Default>(n: usize, keys: u64, size: i64, slide: i64) -> Out {
+    let mut windows = ByHand::<H>::new(size, slide);
     let mut readings = stream::iter(readings(n, keys));
     while let Some(reading) = readings.next().await {
         windows.on_reading(reading);
@@ -263,11 +266,18 @@ fn millis(millis: i64) -> Duration {
     Duration::from_millis(millis.unsigned_abs())
 }
 
-pub(crate) fn tumbling(name: &'static str, about: &'static str, keys: u64) -> Table<Out> {
+/// In windows of `size` milliseconds.
+pub(crate) fn tumbling(
+    name: &'static str,
+    about: &'static str,
+    keys: u64,
+    size: i64,
+) -> Table<Out> {
     let mut table = Table::new(name, about);
-    let assigner = || Tumbling::of(millis(SIZE));
-    table.run("by hand, fast hash", move |n| block_on(by_hand::<Fast>(n, keys, SIZE)));
-    table.run("by hand, std's hash", move |n| block_on(by_hand::<RandomState>(n, keys, SIZE)));
+    let assigner = move || Tumbling::of(millis(size));
+    table.run("by hand, fast hash", move |n| block_on(by_hand::<Fast>(n, keys, size, size)));
+    table
+        .run("by hand, std's hash", move |n| block_on(by_hand::<RandomState>(n, keys, size, size)));
     table.run("windows", move |n| block_on(windows(n, keys, assigner())));
     table.run("windows, watermark every 10 ms", move |n| {
         block_on(windows_every(n, keys, assigner(), 10))
@@ -296,7 +306,7 @@ pub(crate) fn sliding() -> Table<Out> {
     let slide = SIZE / PANES;
     let mut table = Table::new("sliding", "1000 keys, windows of 1 s every 100 ms");
     let assigner = move || Sliding::of(millis(SIZE)).every(millis(slide));
-    table.run("by hand, fast hash", move |n| block_on(by_hand::<Fast>(n, 1000, slide)));
+    table.run("by hand, fast hash", move |n| block_on(by_hand::<Fast>(n, 1000, SIZE, slide)));
     table.run("windows", move |n| block_on(windows(n, 1000, assigner())));
     table
 }

@@ -1,12 +1,15 @@
 //! The window operator.
 //!
-//! Two engines keep its state. Windows that neither merge nor have a trigger of their own share
-//! one table per window ([`aligned`]); all others are kept one by one ([`general`]).
+//! Three engines keep its state. Windows that neither merge nor have a trigger of their own share
+//! one table per window ([`aligned`]); those that merge have a list for each key ([`sessions`]);
+//! windows with a trigger of their own are kept one by one ([`general`]).
 
 mod aligned;
 mod body;
 mod general;
+mod sessions;
 mod spec;
+mod wheel;
 
 pub use self::body::{
     Aggregated, Applied, Elements, Firing, Processed, Reduced, Share, WindowBody,
@@ -18,6 +21,7 @@ pub use self::spec::{
 
 use self::aligned::Aligned;
 use self::general::General;
+use self::sessions::Sessions;
 use super::{Operator, Progress};
 use crate::error::StreamError;
 use crate::output::Collect;
@@ -47,7 +51,7 @@ where
     types: PhantomData<fn(T)>,
 }
 
-/// What both engines work with.
+/// What the engines work with.
 struct Parts<A, Tr, B> {
     assigner: A,
     trigger: Tr,
@@ -61,6 +65,7 @@ struct Parts<A, Tr, B> {
 
 enum Engine<K, C, S, TS> {
     Aligned(Aligned<K, C, S>),
+    Sessions(Box<Sessions<K, C, S>>),
     General(General<K, C, S, TS>),
 }
 
@@ -76,6 +81,8 @@ where
         let Windows { assigner, trigger, lateness, finals, .. } = windows;
         let engine = if Tr::AT_END && !A::MERGES && A::ENDS {
             Engine::Aligned(Aligned::new())
+        } else if Tr::AT_END && A::MERGES && A::ENDS {
+            Engine::Sessions(Box::new(Sessions::new()))
         } else {
             Engine::General(General::new())
         };
@@ -88,6 +95,7 @@ where
     pub fn windows_kept(&self) -> usize {
         match &self.engine {
             Engine::Aligned(aligned) => aligned.len(),
+            Engine::Sessions(sessions) => sessions.len(),
             Engine::General(general) => general.len(),
         }
     }
@@ -116,13 +124,19 @@ where
             self.parts.late(value, at, out)?
         } else {
             let key = (self.key)(&value);
+            let parts = &mut self.parts;
+            // What the types rule out is not compiled for them.
             match &mut self.engine {
-                Engine::Aligned(aligned) => {
-                    aligned.on_record(&mut self.parts, key, value, at, out)?
+                Engine::Aligned(aligned) if !A::MERGES => {
+                    aligned.on_record(parts, key, value, at, out)?
                 }
-                Engine::General(general) => {
-                    general.on_record(&mut self.parts, key, value, at, out)?
+                Engine::Sessions(sessions) if A::MERGES => {
+                    sessions.on_record(parts, key, value, at, out)?
                 }
+                Engine::General(general) if !Tr::AT_END || !A::ENDS => {
+                    general.on_record(parts, key, value, at, out)?
+                }
+                _ => unreachable!("the types say which engine there is"),
             }
         };
         out.tally().returned(routes);
@@ -143,6 +157,7 @@ where
             self.parts.watermark = watermark;
             let progress = match &mut self.engine {
                 Engine::Aligned(aligned) => aligned.on_watermark(&mut self.parts, room, out)?,
+                Engine::Sessions(sessions) => sessions.on_watermark(&mut self.parts, room, out)?,
                 Engine::General(general) => general.on_watermark(&mut self.parts, room, out)?,
             };
             self.due = progress == Progress::More;

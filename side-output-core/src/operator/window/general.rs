@@ -71,18 +71,18 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let mut routes = 0;
-        let mut last = None;
-        for window in parts.assigner.assign(at) {
+        let (mut routes, mut taken) = (0, false);
+        let mut windows = parts.assigner.assign(at).peekable();
+        while let Some(window) = windows.next() {
             let Some(slot) = self.slot(parts, &key, window) else { continue };
-            if let Some(slot) = last.replace(slot) {
-                routes += self.add(parts, slot, Share::Borrowed(&value), at, out)?;
+            // At once: the next window may merge with this one, whose slot is free then.
+            if windows.peek().is_none() {
+                return Ok(routes + self.add(parts, slot, Share::Owned(value), at, out)?);
             }
+            routes += self.add(parts, slot, Share::Borrowed(&value), at, out)?;
+            taken = true;
         }
-        match last {
-            Some(slot) => Ok(routes + self.add(parts, slot, Share::Owned(value), at, out)?),
-            None => parts.late(value, at, out),
-        }
+        if taken { Ok(routes) } else { parts.late(value, at, out) }
     }
 
     /// The window that takes a record of `window`: merged with those it touches if windows do
