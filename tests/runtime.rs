@@ -6,7 +6,8 @@ use futures::executor::block_on;
 use futures::task::noop_waker;
 use futures::{FutureExt as _, StreamExt as _, stream};
 use side_output::prelude::*;
-use side_output::{Count, Element, Mark};
+use side_output::stream::Source;
+use side_output::{Count, Element, Mark, Watermarks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -127,6 +128,38 @@ fn keys_are_whole_after_a_reader_panicked() {
     reader_panics(a.for_each(|_| panic!("the reader's own")));
     let rest: Vec<_> = block_on(b.results().collect::<Vec<_>>());
     assert_eq!(rest.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [7, 8]);
+}
+
+#[test]
+fn a_reader_that_panics_loses_nobody_a_record_or_a_watermark() {
+    fn what_b_reads<Src: Source<u32>>(
+        input: DataStream<u32, Src>,
+        a_panics: bool,
+    ) -> Vec<Element<u32>> {
+        let streams =
+            input.split_with(|n: u32| if n.is_multiple_of(3) { Two::A(n) } else { Two::B(n) });
+        let ledger = streams.ledger_handle();
+        let TwoStreams { a, b } = streams;
+        if a_panics {
+            reader_panics(a.for_each(|n| assert_ne!(n, 6, "the reader's own")));
+        } else {
+            a.discard();
+        }
+        let read = block_on(b.elements().map(Result::unwrap).collect());
+        let ledger = ledger.read();
+        assert!(ledger.is_balanced(), "{ledger:?}");
+        assert_eq!((ledger.received, ledger.failed), (12, 0));
+        read
+    }
+    // Straight from the stream, and from a chunk that was there before.
+    let stamped = || {
+        let numbers = stream::iter(0..12);
+        numbers.assign_timestamps(|n: &u32| at((*n).into()), Watermarks::monotonous())
+    };
+    let expected = what_b_reads(stamped(), false);
+    assert_eq!(expected.len(), 8 + 13);
+    assert_eq!(what_b_reads(stamped(), true), expected);
+    assert_eq!(what_b_reads(stamped().boxed(), true), expected);
 }
 
 #[test]

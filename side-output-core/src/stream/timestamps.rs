@@ -133,6 +133,11 @@ where
         }
         feed.feed(cx, &mut Stamping { timestamp, emission, due, intake })
     }
+
+    #[inline]
+    fn resumes() -> bool {
+        Fd::resumes()
+    }
 }
 
 struct Stamping<'a, F, G, K> {
@@ -151,15 +156,15 @@ where
     #[inline(always)]
     fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
         let at = (self.timestamp)(&value);
-        let watermark = self.emission.after(&value, at);
-        let flow = self.intake.record(value, at);
-        match watermark.map(Mark::Watermark) {
-            Some(mark) if flow.is_continue() => self.intake.mark(mark),
-            due => {
-                *self.due = due;
-                flow
-            }
-        }
+        let Some(watermark) = self.emission.after(&value, at) else {
+            return self.intake.record(value, at);
+        };
+        let mark = Mark::Watermark(watermark);
+        // It is due also if the intake panics.
+        *self.due = Some(mark);
+        self.intake.record(value, at)?;
+        *self.due = None;
+        self.intake.mark(mark)
     }
 
     #[inline(always)]
@@ -246,6 +251,11 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
             }
         }
         fed
+    }
+
+    #[inline]
+    fn resumes() -> bool {
+        Fd::resumes()
     }
 }
 
