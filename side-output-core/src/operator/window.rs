@@ -1,12 +1,15 @@
 //! The window operator.
 //!
-//! Two engines keep its state. Windows that neither merge nor have a trigger of their own share
-//! one table per window ([`aligned`]); all others are kept one by one ([`general`]).
+//! Three engines keep its state. Windows that neither merge nor have a trigger of their own share
+//! one table per window ([`aligned`]), or one per slice of time where they overlap ([`sliced`]);
+//! all others are kept one by one ([`general`]).
 
 mod aligned;
 mod body;
 mod general;
+mod sliced;
 mod spec;
+mod table;
 
 pub use self::body::{
     Aggregated, Applied, Elements, Firing, Processed, Reduced, Share, WindowBody,
@@ -18,6 +21,7 @@ pub use self::spec::{
 
 use self::aligned::Aligned;
 use self::general::General;
+use self::sliced::Sliced;
 use super::{Operator, Progress};
 use crate::error::StreamError;
 use crate::output::Collect;
@@ -61,6 +65,7 @@ struct Parts<A, Tr, B> {
 
 enum Engine<K, C, S, TS> {
     Aligned(Aligned<K, C, S>),
+    Sliced(Sliced<K, C, S>),
     General(General<K, C, S, TS>),
 }
 
@@ -75,7 +80,11 @@ where
     fn new<Ev, L>(key: F, windows: Windows<A, Tr, Ev, L>, body: B) -> Self {
         let Windows { assigner, trigger, lateness, finals, .. } = windows;
         let engine = if Tr::AT_END && !A::MERGES && A::ENDS {
-            Engine::Aligned(Aligned::new())
+            if B::SHARES && assigner.has_slices() {
+                Engine::Sliced(Sliced::new())
+            } else {
+                Engine::Aligned(Aligned::new())
+            }
         } else {
             Engine::General(General::new())
         };
@@ -84,10 +93,12 @@ where
         Self { key, parts, engine, due: false, types: PhantomData }
     }
 
-    /// How many windows are kept, counted for each key.
+    /// How many windows are kept, counted for each key; where windows share slices of time, how
+    /// many slices.
     pub fn windows_kept(&self) -> usize {
         match &self.engine {
             Engine::Aligned(aligned) => aligned.len(),
+            Engine::Sliced(sliced) => sliced.len(),
             Engine::General(general) => general.len(),
         }
     }
@@ -120,6 +131,7 @@ where
                 Engine::Aligned(aligned) => {
                     aligned.on_record(&mut self.parts, key, value, at, out)?
                 }
+                Engine::Sliced(sliced) => sliced.on_record(&mut self.parts, key, value, at, out)?,
                 Engine::General(general) => {
                     general.on_record(&mut self.parts, key, value, at, out)?
                 }
@@ -143,6 +155,7 @@ where
             self.parts.watermark = watermark;
             let progress = match &mut self.engine {
                 Engine::Aligned(aligned) => aligned.on_watermark(&mut self.parts, room, out)?,
+                Engine::Sliced(sliced) => sliced.on_watermark(&mut self.parts, room, out)?,
                 Engine::General(general) => general.on_watermark(&mut self.parts, room, out)?,
             };
             self.due = progress == Progress::More;

@@ -36,8 +36,8 @@ pub trait Aggregate {
     /// The records.
     type In;
 
-    /// What is kept of them; plain data.
-    type Accumulator;
+    /// What is kept of them; plain data. Windows that overlap take copies of what they share.
+    type Accumulator: Clone;
 
     /// What the window says.
     type Output;
@@ -48,7 +48,12 @@ pub trait Aggregate {
     /// Adds a record.
     fn add(&mut self, accumulator: &mut Self::Accumulator, value: &Self::In);
 
-    /// Adds what was kept of a window that merges with this one; only sessions do.
+    /// Adds what was kept of other records: `accumulator` is then what it would be had they been
+    /// added to it one by one.
+    ///
+    /// Sessions merge, and sliding windows are put together from slices of time, those whose first
+    /// record came first before the others. Sums of floating point numbers are rounded differently
+    /// than record by record.
     fn merge(&mut self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
 
     /// What the window says.

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 /// Windows of one length that start every so often, and so overlap; or leave gaps.
 ///
+/// Where a record has two windows or more, `aggregate` and `reduce` keep it once for all of them:
+/// they condense slices of time of length `slide` (two of them, if it does not divide `size`), and
+/// a window is put together from its slices when it fires. The more windows a record has, the more
+/// this saves. `apply` and `process` keep each window's records for themselves.
+///
 /// # Examples
 ///
 /// ```
@@ -66,6 +71,21 @@ impl Assigner for Sliding {
     fn assign(&self, at: Timestamp) -> SlidingWindows {
         let ahead = self.size - 1 - into_period(at, self.slide, self.offset);
         SlidingWindows { at, ahead, size: self.size, slide: self.slide }
+    }
+
+    #[inline]
+    fn has_slices(&self) -> bool {
+        self.size / 2 >= self.slide
+    }
+
+    // Windows begin at multiples of the slide, and end at `size % slide` after them.
+    #[inline]
+    fn slice(&self, at: Timestamp) -> Window {
+        let into = into_period(at, self.slide, self.offset);
+        let cut = self.size % self.slide;
+        let (start, end) = if into < cut { (0, cut) } else { (cut, self.slide) };
+        let first = at.saturating_sub_millis(into - start);
+        Window::through(first, at.saturating_add_millis(end - 1 - into))
     }
 }
 
