@@ -74,7 +74,7 @@ pub trait Assigner {
     /// Two hours every hour, and a slice for each hour:
     ///
     /// ```
-    /// use side_output::{Assigner, EventTime, Sliding, SlidingWindows, Timestamp, Window};
+    /// use side_output::{Assigner, EventTime, Sliding, Timestamp, Window};
     /// use std::time::Duration;
     ///
     /// const HOUR: i64 = 3_600_000;
@@ -82,10 +82,10 @@ pub trait Assigner {
     /// struct TwoHours;
     ///
     /// impl Assigner for TwoHours {
-    ///     type Windows = SlidingWindows;
+    ///     type Windows = <Sliding as Assigner>::Windows;
     ///     type Trigger = EventTime;
     ///
-    ///     fn assign(&self, at: Timestamp) -> SlidingWindows {
+    ///     fn assign(&self, at: Timestamp) -> Self::Windows {
     ///         let hours = |hours| Duration::from_secs(hours * 3600);
     ///         Sliding::of(hours(2)).every(hours(1)).assign(at)
     ///     }
