@@ -139,19 +139,14 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let hot = match self.slices.get(self.hot) {
-            Some(slice) if slice.stretch.contains(at) => self.hot,
-            _ => match self.slice(parts, at) {
-                Some(index) => index,
-                None => return parts.late(value, at, out),
-            },
+        let Some(slice) = self.slice(parts, at) else {
+            return parts.late(value, at, out);
         };
-        self.hot = hot;
-        if self.slices[hot].first_end > parts.watermark {
-            self.insert(&mut parts.body, hot, key, value);
+        if self.slices[slice].first_end > parts.watermark {
+            self.insert(&mut parts.body, slice, key, value);
             return Ok(0);
         }
-        self.insert(&mut parts.body, hot, key.clone(), value);
+        self.insert(&mut parts.body, slice, key.clone(), value);
         self.update(parts, key, at, out)
     }
 
@@ -159,6 +154,25 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
     /// if no window takes the record.
     #[inline]
     fn slice<A: Assigner, Tr, B>(
+        &mut self,
+        parts: &Parts<A, Tr, B>,
+        at: Timestamp,
+    ) -> Option<usize> {
+        // Records that are not quite in order go to and fro between neighbours.
+        // Which one cannot be predicted, so it is computed.
+        if let Some(Slice { stretch, .. }) = self.slices.get(self.hot) {
+            let (before, after) = (at < stretch.start(), at > stretch.max_timestamp());
+            let index = self.hot.wrapping_add(usize::from(after)).wrapping_sub(usize::from(before));
+            if self.slices.get(index).is_some_and(|slice| slice.stretch.contains(at)) {
+                self.hot = index;
+                return Some(index);
+            }
+        }
+        self.search(parts, at)
+    }
+
+    #[inline(never)]
+    fn search<A: Assigner, Tr, B>(
         &mut self,
         parts: &Parts<A, Tr, B>,
         at: Timestamp,
@@ -172,10 +186,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
                 Ordering::Equal
             }
         });
-        match place {
-            Ok(index) => Some(index),
-            Err(index) => self.open_slice(parts, at, index),
-        }
+        self.hot = match place {
+            Ok(index) => index,
+            Err(index) => self.open_slice(parts, at, index)?,
+        };
+        Some(self.hot)
     }
 
     #[cold]
