@@ -7,6 +7,7 @@
 mod aligned;
 mod body;
 mod general;
+mod numbers;
 mod sliced;
 mod spec;
 mod table;
@@ -65,7 +66,7 @@ struct Parts<A, Tr, B> {
 
 enum Engine<K, C, S, TS> {
     Aligned(Aligned<K, C, S>),
-    Sliced(Sliced<K, C, S>),
+    Sliced(Sliced<K, C>),
     General(General<K, C, S, TS>),
 }
 

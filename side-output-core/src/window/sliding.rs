@@ -113,3 +113,58 @@ impl Iterator for SlidingWindows {
         Some(window)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Size, slide and offset; an instant; the first and the last one of its slice.
+    const CUTS: &[([i64; 3], i64, [i64; 2])] = &[
+        // One slice for each slide where it divides the size.
+        ([100, 10, 0], 0, [0, 9]),
+        ([100, 10, 0], 9, [0, 9]),
+        ([100, 10, 0], -1, [-10, -1]),
+        ([100, 10, 3], 2, [-7, 2]),
+        ([100, 10, 3], 3, [3, 12]),
+        // Otherwise two: a window of 10 ends one after the fourth beginning of a window.
+        ([10, 3, 0], 0, [0, 0]),
+        ([10, 3, 0], 1, [1, 2]),
+        ([10, 3, 0], 2, [1, 2]),
+        ([10, 3, 0], 3, [3, 3]),
+        ([10, 3, 0], -1, [-2, -1]),
+        ([11, 3, -1], 0, [-1, 0]),
+        ([11, 3, -1], 1, [1, 1]),
+        // Nearly coprime, and still two.
+        ([100_001, 1000, 0], 1500, [1001, 1999]),
+        // Windows that do not overlap.
+        ([10, 10, 0], 15, [10, 19]),
+        ([4, 10, 0], 12, [10, 13]),
+        ([4, 10, 0], 14, [14, 19]),
+        // The ends of time.
+        ([i64::MAX, 10, 0], i64::MAX, [i64::MAX, i64::MAX]),
+        ([100, 40, 0], i64::MAX, [i64::MAX - 7, i64::MAX]),
+        ([100, 40, 0], i64::MIN, [i64::MIN, i64::MIN + 7]),
+        ([100, 40, 0], i64::MIN + 8, [i64::MIN + 8, i64::MIN + 27]),
+        ([i64::MAX, i64::MAX, 1], i64::MIN, [i64::MIN, i64::MIN + 1]),
+    ];
+
+    #[test]
+    fn no_window_begins_or_ends_within_a_slice() {
+        for &([size, slide, offset], time, [first, last]) in CUTS {
+            let offset = i64::rem_euclid(offset, slide);
+            let sliding = Sliding { size, slide, offset };
+            let at = Timestamp::from_millis;
+            let slice = sliding.slice(at(time));
+            let expected = Window::through(at(first), at(last));
+            assert_eq!(slice, expected, "{time} in {sliding:?}");
+            let windows = |time| sliding.assign(at(time)).take(1000);
+            for inside in [first, last] {
+                assert_eq!(sliding.slice(at(inside)), slice, "{inside} in {sliding:?}");
+                assert!(windows(inside).eq(windows(time)), "{inside} in {sliding:?}");
+            }
+            for outside in [first.checked_sub(1), last.checked_add(1)].into_iter().flatten() {
+                assert!(!windows(outside).eq(windows(time)), "{outside} in {sliding:?}");
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-use super::table::{Kept, Pool, Table, WORK, hash_of};
+use super::table::{Entry, Pool, Table, WORK, hash_of};
 use super::{Firing, Parts, Share, WindowBody};
 use crate::error::StreamError;
 use crate::operator::Progress;
@@ -26,8 +26,16 @@ struct Open<K, C, S> {
     /// The watermark has passed its end: late records fire at once.
     complete: bool,
     table: Table<K, Kept<C, S>>,
+    /// How many keys have fired already, where firing takes several turns.
+    done: usize,
     /// Late updates of each key. Not with the entries, which stay small this way.
     updates: FxHashMap<K, u32>,
+}
+
+/// What a window keeps of one key.
+struct Kept<C, S> {
+    contents: C,
+    side: S,
 }
 
 impl<K, C, S> Aligned<K, C, S> {
@@ -110,7 +118,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             Err(index) => {
                 let (table, updates) = (self.pool.take(), FxHashMap::default());
                 let complete = window.max_timestamp() <= watermark;
-                self.open.insert(index, Open { window, complete, table, updates });
+                self.open.insert(index, Open { window, complete, table, done: 0, updates });
                 index
             }
         }
@@ -188,7 +196,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
                 let freed = last && !parts.finals;
                 progress = open.fire(parts, Pane::OnTime, freed, &mut room, out)?;
             } else if last && !parts.finals {
-                progress = open.table.free(&mut work);
+                progress = open.free(&mut work);
             }
             if last && parts.finals && progress == Progress::Done {
                 progress = open.fire(parts, Pane::Final, true, &mut room, out)?;
@@ -208,6 +216,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
 }
 
 impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
+    /// Fires for the keys in their order; with the last firing their state goes.
     fn fire<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
@@ -220,9 +229,38 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let progress = self.table.fire(parts, self.window, pane, last, room, out)?;
-        self.complete |= progress == Progress::Done;
-        Ok(progress)
+        let (window, watermark) = (self.window, parts.watermark);
+        let entries = &mut self.table;
+        let mut fired = 0;
+        while *room > 0 {
+            let routes = if last {
+                let Some(Entry { key, value }) = entries.pop_front() else { break };
+                let Kept { contents, side } = value;
+                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?
+            } else {
+                let Some(Entry { key, value }) = entries.get_mut(self.done) else { break };
+                self.done += 1;
+                let firing = Firing { key, window, pane, watermark };
+                parts.body.fire(firing, &mut value.contents, &mut value.side, out)?
+            };
+            fired += routes;
+            *room = room.saturating_sub(routes.max(1));
+        }
+        out.tally().fired += fired as u64;
+        if self.done < entries.len() {
+            return Ok(Progress::More);
+        }
+        self.done = 0;
+        self.complete = true;
+        Ok(Progress::Done)
+    }
+
+    /// Frees the state of a window that has fired before, `work` keys of it at most.
+    fn free(&mut self, work: &mut usize) -> Progress {
+        let freed = self.table.len().min(*work);
+        *work -= freed;
+        drop(self.table.drain(freed));
+        if self.table.len() == 0 { Progress::Done } else { Progress::More }
     }
 
     /// A late record when the window is complete: it fires at once.

@@ -1,14 +1,15 @@
 use super::aligned::next_update;
-use super::table::{Kept, Pool, Table, WORK, hash_of};
-use super::{Parts, Share, WindowBody};
+use super::numbers::Numbers;
+use super::table::{Entry, Pool, RECYCLED, Table, WORK, hash_of};
+use super::{Firing, Parts, Share, WindowBody};
 use crate::error::StreamError;
 use crate::operator::Progress;
 use crate::output::Collect;
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
 use rustc_hash::FxHashMap;
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ use std::ops::Range;
 /// No window begins or ends within a slice, so a window is some slices in a row. It is put
 /// together when it fires, and forgotten after that; a slice stays until the last of its windows
 /// is gone. What a window that is gone would hold stays with it, but that window never fires again.
-pub(super) struct Sliced<K, C, S> {
+pub(super) struct Sliced<K, C> {
     /// In their order in time.
     slices: VecDeque<Slice<K, C>>,
     /// Windows that have a record, in the order in which they end.
@@ -31,9 +32,10 @@ pub(super) struct Sliced<K, C, S> {
     /// How many of them are kept.
     kept: usize,
     pool: Pool<K, Part<C>>,
-    assembly: Assembly<K, C, S>,
-    /// Where the key of a late update stands.
-    found: Vec<Place>,
+    numbers: Numbers<K>,
+    assembly: Assembly<C>,
+    /// The slices that hold the key of a late update, and where.
+    found: Vec<(usize, usize)>,
 }
 
 struct Slice<K, C> {
@@ -50,6 +52,8 @@ struct Slice<K, C> {
 struct Part<C> {
     contents: C,
     arrival: u64,
+    /// The key's.
+    number: u32,
 }
 
 /// A window without what it holds, which is in the slices.
@@ -62,30 +66,34 @@ struct Open<K> {
 }
 
 /// The window that is firing, put together from its slices. It takes several turns if it is large.
-struct Assembly<K, C, S> {
+struct Assembly<C> {
     stage: Stage,
-    table: Table<K, Kept<C, S>>,
-    /// The next part of each slice, the one that came first at the top. Keys then come in the
-    /// order in which they came to the window, and parts of one key in that order too.
-    next: BinaryHeap<Reverse<Place>>,
+    /// By the numbers of the keys.
+    sums: Vec<Option<Sum<C>>>,
+    /// Keys by when they came to the window. One that came to an earlier slice later stands there
+    /// twice; its first place is the right one.
+    order: Vec<(u64, u32)>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Stage {
     Empty,
-    Begun,
-    Ready,
+    /// What comes next is this entry of that slice.
+    Adding {
+        slice: usize,
+        slot: usize,
+    },
+    /// So many of the order have fired.
+    Firing(usize),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    // The first field, by which places are compared.
+/// What a window holds of one key.
+struct Sum<C> {
+    contents: C,
     arrival: u64,
-    slice: usize,
-    slot: usize,
 }
 
-impl<K, C, S> Sliced<K, C, S> {
+impl<K, C> Sliced<K, C> {
     pub(super) fn new() -> Self {
         Self {
             slices: VecDeque::new(),
@@ -95,11 +103,8 @@ impl<K, C, S> Sliced<K, C, S> {
             arrivals: 0,
             kept: 0,
             pool: Pool::new(),
-            assembly: Assembly {
-                stage: Stage::Empty,
-                table: Table::new(),
-                next: BinaryHeap::new(),
-            },
+            numbers: Numbers::new(),
+            assembly: Assembly { stage: Stage::Empty, sums: Vec::new(), order: Vec::new() },
             found: Vec::new(),
         }
     }
@@ -124,7 +129,7 @@ impl<K, C, S> Sliced<K, C, S> {
     }
 }
 
-impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
+impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
     #[inline]
     pub(super) fn on_record<T, A, Tr, B, Out>(
         &mut self,
@@ -136,7 +141,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
     ) -> Result<usize, StreamError>
     where
         A: Assigner,
-        B: WindowBody<K, T, Contents = C, Side = S>,
+        B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
         let Some(slice) = self.slice(parts, at) else {
@@ -220,14 +225,16 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
     #[inline(always)]
     fn insert<T, B>(&mut self, body: &mut B, slice: usize, key: K, value: T)
     where
-        B: WindowBody<K, T, Contents = C, Side = S>,
+        B: WindowBody<K, T, Contents = C>,
     {
         let (table, value) = (&mut self.slices[slice].table, Share::Owned(value));
         let hash = hash_of(&key);
         if let Some(entry) = table.find(hash, &key) {
             body.add(&mut entry.value.contents, value);
         } else {
-            table.push(hash, key, Part { contents: body.first(value), arrival: self.arrivals });
+            let (contents, arrival) = (body.first(value), self.arrivals);
+            let number = self.numbers.enter(hash, &key);
+            table.push(hash, key, Part { contents, arrival, number });
             self.arrivals += 1;
             self.kept += 1;
         }
@@ -244,7 +251,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
     ) -> Result<usize, StreamError>
     where
         A: Assigner,
-        B: WindowBody<K, T, Contents = C, Side = S>,
+        B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
         let (watermark, lateness) = (parts.watermark, parts.lateness);
@@ -258,29 +265,23 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
         let hash = hash_of(&key);
         let mut found = std::mem::take(&mut self.found);
         for slice in self.slices_of(all) {
-            let table = &self.slices[slice].table;
-            if let Some(slot) = table.slot(hash, &key)
-                && let Some(entry) = table.get(slot)
-            {
-                found.push(Place { arrival: entry.value.arrival, slice, slot });
-            }
+            found.extend(self.slices[slice].table.slot(hash, &key).map(|slot| (slice, slot)));
         }
-        found.sort_unstable();
         let mut routes = 0;
         for window in parts.assigner.assign(at).filter(fires) {
             let Ok(index) = self.open.binary_search_by(|open| open.window.cmp(&window)) else {
                 continue;
             };
             let slices = self.slices_of(window);
-            let mut contents = None;
-            for place in found.iter().filter(|place| slices.contains(&place.slice)) {
-                if let Some(entry) = self.slices[place.slice].table.get(place.slot) {
-                    add::<K, T, B>(&mut parts.body, &mut contents, &entry.value.contents);
+            let mut sum = None;
+            for (slice, slot) in found.iter().filter(|(slice, _)| slices.contains(slice)) {
+                if let Some(entry) = self.slices[*slice].table.get(*slot) {
+                    add::<K, T, B>(&mut parts.body, &mut sum, &entry.value);
                 }
             }
-            let Some(contents) = contents else { continue };
+            let Some(Sum { contents, .. }) = sum else { continue };
             let pane = next_update(&mut self.open[index].updates, &key);
-            let (key, side) = (key.clone(), S::default());
+            let (key, side) = (key.clone(), B::Side::default());
             routes += parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
         }
         found.clear();
@@ -297,7 +298,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
     ) -> Result<Progress, StreamError>
     where
         A: Assigner,
-        B: WindowBody<K, T, Contents = C, Side = S>,
+        B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
         if self.due > parts.watermark {
@@ -314,7 +315,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
     ) -> Result<Progress, StreamError>
     where
         A: Assigner,
-        B: WindowBody<K, T, Contents = C, Side = S>,
+        B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
         let (mut gone, mut work) = (0, WORK);
@@ -361,24 +362,81 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
         out: &mut Out,
     ) -> Result<Progress, StreamError>
     where
-        B: WindowBody<K, T, Contents = C, Side = S>,
+        B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
-        if self.assembly.stage == Stage::Empty {
-            let slices = self.slices_of(window);
-            self.assembly.begin(&self.slices, slices);
-        }
-        if self.assembly.stage == Stage::Begun {
-            let progress = self.assembly.go_on(&mut parts.body, &self.slices, work);
-            if progress == Progress::More {
-                return Ok(progress);
+        let Some(mut done) = self.assemble(&mut parts.body, window, work) else {
+            return Ok(Progress::More);
+        };
+        let Self { assembly: Assembly { stage, sums, order }, numbers, .. } = self;
+        let watermark = parts.watermark;
+        let mut fired = 0;
+        while *room > 0 {
+            let Some((arrival, number)) = order.get(done) else { break };
+            done += 1;
+            let place = &mut sums[*number as usize];
+            if let Some(sum) = place
+                && sum.arrival == *arrival
+                && let Some(key) = numbers.key(*number)
+            {
+                let firing = Firing { key, window, pane, watermark };
+                let mut side = B::Side::default();
+                let routes = parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
+                fired += routes;
+                *room = room.saturating_sub(routes.max(1));
+                if last {
+                    *place = None;
+                }
             }
         }
-        let progress = self.assembly.table.fire(parts, window, pane, last, room, out)?;
-        if last && progress == Progress::Done {
-            self.assembly.end();
+        out.tally().fired += fired as u64;
+        if done < order.len() {
+            *stage = Stage::Firing(done);
+            return Ok(Progress::More);
         }
-        Ok(progress)
+        if last {
+            self.assembly.end();
+        } else {
+            *stage = Stage::Firing(0);
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Puts the window together, by `work` parts at most. How many of its keys have fired if it is
+    /// ready.
+    fn assemble<T, B>(&mut self, body: &mut B, window: Window, work: &mut usize) -> Option<usize>
+    where
+        B: WindowBody<K, T, Contents = C>,
+    {
+        let slices = self.slices_of(window);
+        let Assembly { stage, sums, order } = &mut self.assembly;
+        let (start, mut from) = match *stage {
+            Stage::Firing(done) => return Some(done),
+            Stage::Adding { slice, slot } => (slice, slot),
+            Stage::Empty => {
+                sums.resize_with(self.numbers.end(), || None);
+                (slices.start, 0)
+            }
+        };
+        for slice in start..slices.end {
+            let table = &self.slices[slice].table;
+            let to = table.len().min(from + *work);
+            for Entry { value, .. } in table.range(from..to) {
+                if add::<K, T, B>(body, &mut sums[value.number as usize], value) {
+                    order.push((value.arrival, value.number));
+                }
+            }
+            *work -= to - from;
+            if to < table.len() {
+                *stage = Stage::Adding { slice, slot: to };
+                return None;
+            }
+            from = 0;
+        }
+        // Sorted already but for a few, or made of a few runs.
+        order.sort_by_key(|(arrival, _)| *arrival);
+        *stage = Stage::Firing(0);
+        Some(0)
     }
 
     /// Frees the slices whose windows are all gone.
@@ -386,11 +444,12 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
         while let Some(slice) = self.slices.front_mut()
             && parts.is_gone(slice.last)
         {
-            let before = slice.table.len();
-            let progress = slice.table.free(work);
-            self.kept -= before - slice.table.len();
-            if progress == Progress::More {
-                return progress;
+            let freed = slice.table.len().min(*work);
+            *work -= freed;
+            self.kept -= freed;
+            slice.table.drain(freed).for_each(|entry| self.numbers.leave(entry.value.number));
+            if slice.table.len() > 0 {
+                return Progress::More;
             }
             if let Some(slice) = self.slices.pop_front() {
                 self.pool.give(slice.table);
@@ -409,83 +468,42 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sliced<K, C, S> {
     }
 }
 
-impl<K: Hash + Eq + Clone, C, S: Default> Assembly<K, C, S> {
-    fn begin(&mut self, all: &VecDeque<Slice<K, C>>, slices: Range<usize>) {
-        let tables = all.range(slices.clone()).map(|slice| &slice.table);
-        self.table.reserve(tables.clone().map(Table::len).max().unwrap_or(0));
-        let first = |(slice, table): (usize, &Table<K, Part<C>>)| {
-            let arrival = table.get(0)?.value.arrival;
-            Some(Reverse(Place { arrival, slice, slot: 0 }))
-        };
-        self.next.extend(slices.zip(tables).filter_map(first));
-        self.stage = Stage::Begun;
-    }
-
-    /// Adds the parts to the window, `work` of them at most.
-    fn go_on<T, B>(
-        &mut self,
-        body: &mut B,
-        slices: &VecDeque<Slice<K, C>>,
-        work: &mut usize,
-    ) -> Progress
-    where
-        B: WindowBody<K, T, Contents = C, Side = S>,
-    {
-        while let Some(Reverse(Place { slice, mut slot, .. })) = self.next.pop() {
-            // Slices hardly overlap in the order in which their keys came: one stays at the top
-            // for many of its parts.
-            let limit = self.next.peek().map_or(u64::MAX, |Reverse(place)| place.arrival);
-            while let Some(entry) = slices[slice].table.get(slot) {
-                let arrival = entry.value.arrival;
-                if arrival > limit || *work == 0 {
-                    self.next.push(Reverse(Place { arrival, slice, slot }));
-                    break;
-                }
-                self.add(body, &entry.key, &entry.value.contents);
-                *work -= 1;
-                slot += 1;
-            }
-            if *work == 0 && !self.next.is_empty() {
-                return Progress::More;
-            }
-        }
-        self.stage = Stage::Ready;
-        Progress::Done
-    }
-
-    #[inline]
-    fn add<T, B>(&mut self, body: &mut B, key: &K, part: &C)
-    where
-        B: WindowBody<K, T, Contents = C, Side = S>,
-    {
-        let Some(copy) = body.copy(part) else { return };
-        let hash = hash_of(key);
-        if let Some(entry) = self.table.find(hash, key) {
-            body.merge(&mut entry.value.contents, copy);
-        } else {
-            self.table.push(hash, key.clone(), Kept { contents: copy, side: S::default() });
-        }
-    }
-
+impl<C> Assembly<C> {
     fn end(&mut self) {
         self.stage = Stage::Empty;
-        if self.table.is_small() {
-            self.table.clear();
-        } else {
-            self.table = Table::new();
+        self.order.clear();
+        if self.order.capacity() > RECYCLED {
+            (self.sums, self.order) = (Vec::new(), Vec::new());
         }
     }
 }
 
-/// Adds a part to what a window holds of one key.
+/// Adds a part to what a window holds of one key; whether the key came with this part first.
+///
+/// Parts come in the order of their slices, but the one that came first stays the first: `reduce`
+/// folds into it.
+#[inline]
 fn add<K, T, B: WindowBody<K, T>>(
     body: &mut B,
-    contents: &mut Option<B::Contents>,
-    part: &B::Contents,
-) {
-    let Some(copy) = body.copy(part) else { return };
-    match contents {
-        Some(contents) => body.merge(contents, copy),
-        None => *contents = Some(copy),
+    sum: &mut Option<Sum<B::Contents>>,
+    part: &Part<B::Contents>,
+) -> bool {
+    let Some(copy) = body.copy(&part.contents) else { return false };
+    let arrival = part.arrival;
+    match sum {
+        Some(sum) if sum.arrival < arrival => {
+            body.merge(&mut sum.contents, copy);
+            false
+        }
+        Some(sum) => {
+            let rest = std::mem::replace(&mut sum.contents, copy);
+            body.merge(&mut sum.contents, rest);
+            sum.arrival = arrival;
+            true
+        }
+        None => {
+            *sum = Some(Sum { contents: copy, arrival });
+            true
+        }
     }
 }
