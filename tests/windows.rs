@@ -304,8 +304,7 @@ fn win_06_large_windows_that_share_slices_yield_too() {
         let mut out = Results::default();
         // Slices are [900, 1000), [1000, 1200) and so on. The later ones come first, with other
         // keys in front, and not every key comes to each.
-        for (slice, time) in [1500, 900, 1300, 1000, 1200].into_iter().enumerate() {
-            let slice = slice as u32;
+        for (slice, time) in (0..).zip([1500, 900, 1300, 1000, 1200]) {
             for record in (0..KEYS).filter(|record| record % 5 != slice) {
                 operator.on_record((record + slice * 3000) % KEYS, at(time), &mut out).unwrap();
             }

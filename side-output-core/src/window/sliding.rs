@@ -162,6 +162,9 @@ mod tests {
                 assert_eq!(sliding.slice(at(inside)), slice, "{inside} in {sliding:?}");
                 assert!(windows(inside).eq(windows(time)), "{inside} in {sliding:?}");
             }
+            if size / slide > 1000 {
+                continue;
+            }
             for outside in [first.checked_sub(1), last.checked_add(1)].into_iter().flatten() {
                 assert!(!windows(outside).eq(windows(time)), "{outside} in {sliding:?}");
             }
