@@ -20,7 +20,7 @@ use std::ops::Range;
 /// is gone. What a window that is gone would hold stays with it, but that window never fires again.
 pub(super) struct Sliced<K, C> {
     /// In their order in time.
-    slices: VecDeque<Slice<K, C>>,
+    slices: Vec<Slice<K, C>>,
     /// Windows that have a record, in the order in which they end.
     open: VecDeque<Open<K>>,
     /// The slice that took the last record.
@@ -96,7 +96,7 @@ struct Sum<C> {
 impl<K, C> Sliced<K, C> {
     pub(super) fn new() -> Self {
         Self {
-            slices: VecDeque::new(),
+            slices: Vec::new(),
             open: VecDeque::new(),
             hot: 0,
             due: Timestamp::MAX,
@@ -144,40 +144,72 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
-        let Some(slice) = self.slice(parts, at) else {
+        // Records that are not quite in order go to and fro between neighbours. Which one it is
+        // cannot be predicted, so it is computed.
+        if let Some(Slice { stretch, .. }) = self.slices.get(self.hot) {
+            let (before, after) = (at < stretch.start(), at > stretch.max_timestamp());
+            let index = self.hot.wrapping_add(usize::from(after)).wrapping_sub(usize::from(before));
+            if let Some(slice) = self.slices.get_mut(index)
+                && slice.stretch.contains(at)
+                && slice.first_end > parts.watermark
+            {
+                self.hot = index;
+                let hash = hash_of(&key);
+                if let Some(entry) = slice.table.find(hash, &key) {
+                    parts.body.add(&mut entry.value.contents, Share::Owned(value));
+                } else {
+                    let contents = parts.body.first(Share::Owned(value));
+                    self.push(index, hash, key, contents);
+                }
+                return Ok(0);
+            }
+        }
+        self.elsewhere(parts, key, value, at, out)
+    }
+
+    /// A record in no slice near the last one, or one that is late.
+    #[inline(never)]
+    fn elsewhere<T, A, Tr, B, Out>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        key: K,
+        value: T,
+        at: Timestamp,
+        out: &mut Out,
+    ) -> Result<usize, StreamError>
+    where
+        A: Assigner,
+        B: WindowBody<K, T, Contents = C>,
+        Out: Collect<B::Out>,
+    {
+        let Some(index) = self.slice(parts, at) else {
             return parts.late(value, at, out);
         };
-        if self.slices[slice].first_end > parts.watermark {
-            self.insert(&mut parts.body, slice, key, value);
-            return Ok(0);
+        self.hot = index;
+        let Slice { table, first_end, .. } = &mut self.slices[index];
+        let fires = *first_end <= parts.watermark;
+        let (hash, value) = (hash_of(&key), Share::Owned(value));
+        if let Some(entry) = table.find(hash, &key) {
+            parts.body.add(&mut entry.value.contents, value);
+        } else {
+            let contents = parts.body.first(value);
+            self.push(index, hash, key.clone(), contents);
         }
-        self.insert(&mut parts.body, slice, key.clone(), value);
-        self.update(parts, key, at, out)
+        if fires { self.update(parts, hash, key, at, out) } else { Ok(0) }
+    }
+
+    /// The first record of a key in a slice.
+    #[inline(never)]
+    fn push(&mut self, index: usize, hash: u64, key: K, contents: C) {
+        let (arrival, number) = (self.arrivals, self.numbers.enter(hash, &key));
+        self.slices[index].table.push(hash, key, Part { contents, arrival, number });
+        self.arrivals += 1;
+        self.kept += 1;
     }
 
     /// Where the slice around `at` stands; opens it, and its windows, if it is not there. `None`
     /// if no window takes the record.
-    #[inline]
     fn slice<A: Assigner, Tr, B>(
-        &mut self,
-        parts: &Parts<A, Tr, B>,
-        at: Timestamp,
-    ) -> Option<usize> {
-        // Records that are not quite in order go to and fro between neighbours.
-        // Which one cannot be predicted, so it is computed.
-        if let Some(Slice { stretch, .. }) = self.slices.get(self.hot) {
-            let (before, after) = (at < stretch.start(), at > stretch.max_timestamp());
-            let index = self.hot.wrapping_add(usize::from(after)).wrapping_sub(usize::from(before));
-            if self.slices.get(index).is_some_and(|slice| slice.stretch.contains(at)) {
-                self.hot = index;
-                return Some(index);
-            }
-        }
-        self.search(parts, at)
-    }
-
-    #[inline(never)]
-    fn search<A: Assigner, Tr, B>(
         &mut self,
         parts: &Parts<A, Tr, B>,
         at: Timestamp,
@@ -191,21 +223,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 Ordering::Equal
             }
         });
-        self.hot = match place {
-            Ok(index) => index,
-            Err(index) => self.open_slice(parts, at, index)?,
-        };
-        Some(self.hot)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn open_slice<A: Assigner, Tr, B>(
-        &mut self,
-        parts: &Parts<A, Tr, B>,
-        at: Timestamp,
-        index: usize,
-    ) -> Option<usize> {
+        let Err(index) = place else { return place.ok() };
         let mut windows = parts.assigner.assign(at).filter(|window| !parts.is_gone(*window));
         let last = windows.next()?;
         let mut first_end = last.max_timestamp();
@@ -221,30 +239,12 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         Some(index)
     }
 
-    #[expect(clippy::inline_always, reason = "it is all that most records come to")]
-    #[inline(always)]
-    fn insert<T, B>(&mut self, body: &mut B, slice: usize, key: K, value: T)
-    where
-        B: WindowBody<K, T, Contents = C>,
-    {
-        let (table, value) = (&mut self.slices[slice].table, Share::Owned(value));
-        let hash = hash_of(&key);
-        if let Some(entry) = table.find(hash, &key) {
-            body.add(&mut entry.value.contents, value);
-        } else {
-            let (contents, arrival) = (body.first(value), self.arrivals);
-            let number = self.numbers.enter(hash, &key);
-            table.push(hash, key, Part { contents, arrival, number });
-            self.arrivals += 1;
-            self.kept += 1;
-        }
-    }
-
     /// Fires what a late record has changed: its windows that are complete, the newest first.
     #[inline(never)]
     fn update<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
+        hash: u64,
         key: K,
         at: Timestamp,
         out: &mut Out,
@@ -262,7 +262,6 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         let Some(all) = windows.filter(fires).reduce(|all, other| all.cover(&other)) else {
             return Ok(0);
         };
-        let hash = hash_of(&key);
         let mut found = std::mem::take(&mut self.found);
         for slice in self.slices_of(all) {
             found.extend(self.slices[slice].table.slot(hash, &key).map(|slot| (slice, slot)));
@@ -441,22 +440,24 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
 
     /// Frees the slices whose windows are all gone.
     fn free<A: Assigner, Tr, B>(&mut self, parts: &Parts<A, Tr, B>, work: &mut usize) -> Progress {
-        while let Some(slice) = self.slices.front_mut()
-            && parts.is_gone(slice.last)
-        {
+        let (mut gone, mut progress) = (0, Progress::Done);
+        for slice in &mut self.slices {
+            if !parts.is_gone(slice.last) {
+                break;
+            }
             let freed = slice.table.len().min(*work);
             *work -= freed;
             self.kept -= freed;
             slice.table.drain(freed).for_each(|entry| self.numbers.leave(entry.value.number));
             if slice.table.len() > 0 {
-                return Progress::More;
+                progress = Progress::More;
+                break;
             }
-            if let Some(slice) = self.slices.pop_front() {
-                self.pool.give(slice.table);
-            }
-            self.hot = self.hot.saturating_sub(1);
+            gone += 1;
         }
-        Progress::Done
+        self.slices.drain(..gone).for_each(|slice| self.pool.give(slice.table));
+        self.hot = self.hot.saturating_sub(gone);
+        progress
     }
 
     fn next_due(&self, lateness: i64) -> Timestamp {
