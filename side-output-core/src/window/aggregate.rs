@@ -48,12 +48,11 @@ pub trait Aggregate {
     /// Adds a record.
     fn add(&mut self, accumulator: &mut Self::Accumulator, value: &Self::In);
 
-    /// Adds what was kept of other records: `accumulator` is then what it would be had they been
-    /// added to it one by one.
+    /// Adds what was kept of other records, as if they had been added one by one.
     ///
-    /// Sessions merge, and sliding windows are put together from slices of time, those whose first
-    /// record came first before the others. Sums of floating point numbers are rounded differently
-    /// than record by record.
+    /// Sessions merge, and [`Sliding`](super::Sliding) windows are put together from slices of
+    /// time: in the order of time, but the slice with the window's first record goes first. So sums
+    /// of floating point numbers may be rounded differently than record by record.
     fn merge(&mut self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
 
     /// What the window says.

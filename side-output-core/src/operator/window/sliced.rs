@@ -305,6 +305,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         }
         self.advance(parts, room, out)
     }
+
     #[inline(never)]
     fn advance<T, A, Tr, B, Out>(
         &mut self,
@@ -373,20 +374,22 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         while *room > 0 {
             let Some((arrival, number)) = order.get(done) else { break };
             done += 1;
-            let place = &mut sums[*number as usize];
-            if let Some(sum) = place
-                && sum.arrival == *arrival
-                && let Some(key) = numbers.key(*number)
-            {
+            let (place, key) = (&mut sums[*number as usize], numbers.key(*number));
+            // Not if this is a place that the key had before an earlier one was found.
+            let sum = place.take_if(|sum| sum.arrival == *arrival);
+            let (Some(mut sum), Some(key)) = (sum, key) else { continue };
+            let mut side = B::Side::default();
+            let routes = if last {
+                let (key, contents) = (key.clone(), sum.contents);
+                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?
+            } else {
                 let firing = Firing { key, window, pane, watermark };
-                let mut side = B::Side::default();
                 let routes = parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
-                fired += routes;
-                *room = room.saturating_sub(routes.max(1));
-                if last {
-                    *place = None;
-                }
-            }
+                *place = Some(sum);
+                routes
+            };
+            fired += routes;
+            *room = room.saturating_sub(routes.max(1));
         }
         out.tally().fired += fired as u64;
         if done < order.len() {
