@@ -86,8 +86,8 @@ pub trait Assigner {
     ///     type Trigger = EventTime;
     ///
     ///     fn assign(&self, at: Timestamp) -> Self::Windows {
-    ///         let hours = |hours| Duration::from_secs(hours * 3600);
-    ///         Sliding::of(hours(2)).every(hours(1)).assign(at)
+    ///         let hour = Duration::from_millis(HOUR.unsigned_abs());
+    ///         Sliding::of(2 * hour).every(hour).assign(at)
     ///     }
     ///
     ///     fn has_slices(&self) -> bool {

@@ -77,3 +77,32 @@ impl<K: Hash + Eq + Clone> Numbers<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_used_again_when_no_slice_holds_their_key() {
+        let mut numbers = Numbers::new();
+        let enter = |numbers: &mut Numbers<&str>, key| numbers.enter(hash_of(&key), &key);
+        assert_eq!(["a", "b", "a"].map(|key| enter(&mut numbers, key)), [0, 1, 0]);
+        numbers.leave(0);
+        assert_eq!(numbers.key(0), Some(&"a"), "another slice holds it");
+        numbers.leave(0);
+        assert_eq!((numbers.key(0), numbers.index.len()), (None, 1));
+        assert_eq!(["c", "a", "b"].map(|key| enter(&mut numbers, key)), [0, 2, 1]);
+        assert_eq!((numbers.end(), numbers.index.len()), (3, 3));
+    }
+
+    #[test]
+    fn after_many_keys_memory_is_given_back() {
+        let mut numbers = Numbers::new();
+        let many = 0..2 * u32::try_from(RECYCLED).expect("a small number");
+        for key in many.clone() {
+            assert_eq!(numbers.enter(hash_of(&key), &key), key);
+        }
+        many.for_each(|key| numbers.leave(key));
+        assert_eq!((numbers.end(), numbers.keys.capacity(), numbers.index.capacity()), (0, 0, 0));
+    }
+}
