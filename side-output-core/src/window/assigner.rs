@@ -96,7 +96,7 @@ pub trait Assigner {
     ///
     ///     fn slice(&self, at: Timestamp) -> Window {
     ///         let start = at.saturating_sub_millis(at.as_millis().rem_euclid(HOUR));
-    ///         Window::new(start, start.saturating_add_millis(HOUR))
+    ///         Window::through(start, start.saturating_add_millis(HOUR - 1))
     ///     }
     /// }
     ///
