@@ -5,7 +5,7 @@ use allocation_counter::measure;
 use futures::executor::block_on;
 use futures::{StreamExt as _, join, stream};
 use side_output::prelude::*;
-use side_output::{Aggregate, Tumbling, Watermarks};
+use side_output::{Aggregate, Assigner, Tumbling, Watermarks};
 use std::time::Duration;
 
 #[splitter]
@@ -102,8 +102,11 @@ impl Aggregate for Sum {
     }
 }
 
-#[test]
-fn windows() {
+fn assert_windows_steady<A>(assigner: A, windows: u64)
+where
+    A: Assigner + Copy,
+    A::Trigger: side_output::Trigger<u64>,
+{
     assert_steady(|n| {
         let WindowStreams { results, late } = DataStream::from_stream(stream::iter(0..n))
             .assign_timestamps(
@@ -111,12 +114,25 @@ fn windows() {
                 Watermarks::monotonous(),
             )
             .key_by(|n: &u64| n % 10)
-            .window(Tumbling::of(Duration::from_secs(1)))
+            .window(assigner)
             .side_output_late_data()
             .aggregate(Sum);
         let sum = results.fold(0, |sum, result| *sum += result.value);
         let (sum, late) = block_on(async { join!(sum, late.for_each(|_| ())) });
-        assert_eq!(sum.expect("no errors"), n * (n - 1) / 2);
+        assert_eq!(sum.expect("no errors"), windows * n * (n - 1) / 2);
         late.expect("no errors");
     });
+}
+
+#[test]
+fn windows() {
+    assert_windows_steady(Tumbling::of(Duration::from_secs(1)), 1);
+}
+
+#[test]
+fn windows_that_overlap() {
+    assert_windows_steady(
+        Sliding::of(Duration::from_secs(1)).every(Duration::from_millis(100)),
+        10,
+    );
 }

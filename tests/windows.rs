@@ -5,7 +5,7 @@ use futures::{FutureExt as _, StreamExt as _, future, stream};
 use jiff::ToSpan as _;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
-use side_output::operator::{Operator as _, Progress, Windows};
+use side_output::operator::{Operator, Progress, Windows};
 use side_output::output::{Single, Tally};
 use side_output::prelude::*;
 use side_output::{
@@ -113,6 +113,17 @@ fn win_03_results_do_not_depend_on_batching() {
         .map(|n| (n * 7919) % 5000 + n)
         .flat_map(|time| [Element::record(time, at(time)), Element::watermark(at(time - 900))])
         .collect();
+    in_batches(&elements, || Session::with_gap(millis(10)));
+    in_batches(&elements, || Sliding::of(millis(100)).every(millis(30)));
+}
+
+#[track_caller]
+fn in_batches<A, F>(elements: &[Element<i64>], assigner: F)
+where
+    A: Assigner + Send + 'static,
+    A::Trigger: side_output::Trigger<i64, State: Send> + Send + 'static,
+    F: Fn() -> A,
+{
     let outputs: Vec<Vec<_>> = [1, 7, 1000]
         .into_iter()
         .map(|batch| {
@@ -125,7 +136,8 @@ fn win_03_results_do_not_depend_on_batching() {
                 .flat_map(move |()| stream::iter(chunk.clone()))
             });
             let results = DataStream::from_elements(pieces)
-                .window_all(Session::with_gap(millis(10)))
+                .window_all(assigner())
+                .allowed_lateness(millis(50))
                 .drop_late_data()
                 .aggregate(Count::new());
             block_on(results.collect())
@@ -165,8 +177,19 @@ fn win_05_the_ends_of_time_neither_wrap_nor_panic() {
             let (results, _) = run(Session::with_gap(millis(size)), lateness, &steps);
             assert_eq!(results.iter().map(|(_, records, _)| records.len()).sum::<usize>(), 5);
             let slide = millis(size.div_ceil(3));
-            let (results, _) = run(Sliding::of(millis(size)).every(slide), lateness, &steps);
+            let sliding = Sliding::of(millis(size)).every(slide);
+            let (results, _) = run(sliding, lateness, &steps);
             assert!(results.len() >= 3);
+            // The same from slices that they share.
+            let counts = script(&steps)
+                .window_all(sliding)
+                .allowed_lateness(millis(lateness))
+                .drop_late_data()
+                .aggregate(Count::new());
+            let counts: Vec<_> = block_on(counts.map(|c| (c.window, c.value, c.pane)).collect());
+            let lengths =
+                results.iter().map(|(window, all, pane)| (*window, all.len() as u64, *pane));
+            assert!(lengths.eq(counts));
         }
     }
 }
@@ -254,6 +277,65 @@ fn win_06_final_panes_yield_too() {
         turns += 1;
     }
     assert_eq!((out.routes, out.tally.fired, operator.windows_kept()), (2000, 2000, 0));
+}
+
+/// Keeps the results.
+#[derive(Default)]
+struct Results(Vec<(u32, Window, u64, Pane)>, Tally);
+
+impl Collect<Single<WindowResult<u32, u64>>> for Results {
+    fn emit(&mut self, Single(result): Single<WindowResult<u32, u64>>, _at: Timestamp) {
+        self.0.push((result.key, result.window, result.value, result.pane));
+    }
+    fn mark(&mut self, _mark: Mark) {}
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.1
+    }
+}
+
+#[test]
+fn win_06_large_windows_that_share_slices_yield_too() {
+    const KEYS: u32 = 10_000;
+    const ROOM: usize = 64;
+    fn results<Op>(mut operator: Op) -> Vec<(u32, Window, u64, Pane)>
+    where
+        Op: Operator<In = u32, Out = Single<WindowResult<u32, u64>>>,
+    {
+        let mut out = Results::default();
+        // Slices are [900, 1000), [1000, 1200) and so on. The later ones come first, with other
+        // keys in front, and not every key comes to each.
+        for (slice, time) in (0..).zip([1500, 900, 1300, 1000, 1200]) {
+            for record in (0..KEYS).filter(|record| record % 5 != slice) {
+                operator.on_record((record + slice * 3000) % KEYS, at(time), &mut out).unwrap();
+            }
+        }
+        let mut mark = |operator: &mut Op, watermark| {
+            let (mut before, mut turns) = (out.0.len(), 1);
+            let mark = Mark::Watermark(watermark);
+            while operator.on_mark(mark, ROOM, &mut out).unwrap() == Progress::More {
+                assert!(out.0.len() - before <= ROOM);
+                before = out.0.len();
+                turns += 1;
+            }
+            turns
+        };
+        assert!(mark(&mut operator, at(1599)) > 2 * KEYS as usize / ROOM);
+        // Everything is freed, and that takes turns too.
+        assert!(mark(&mut operator, Timestamp::MAX) > 4 * KEYS as usize / ROOM);
+        assert_eq!(operator.held(), 0);
+        out.0
+    }
+    let windows = || {
+        Windows::new(Sliding::of(millis(1000)).every(millis(300)))
+            .allowed_lateness(millis(500))
+            .with_final_panes()
+            .drop_late_data()
+    };
+    let key = |record: &u32| *record;
+    let shared = results(windows().aggregate(key, Count::new()));
+    let apart = results(windows().apply(key, |_, _, records: &[u32]| records.len() as u64));
+    assert!(shared == apart, "the same in the same order");
+    assert!(shared.len() > 10 * KEYS as usize);
 }
 
 #[test]
@@ -701,4 +783,49 @@ fn nothing_is_ready_before_a_watermark() {
     assert!(results.next().now_or_never().is_none());
     sender.unbounded_send(Element::watermark(at(9))).unwrap();
     assert!(results.next().now_or_never().is_some());
+}
+
+/// The last number that came.
+struct Last;
+
+impl Aggregate for Last {
+    type In = i64;
+    type Accumulator = i64;
+    type Output = i64;
+
+    const IN_ORDER: bool = true;
+
+    fn create(&mut self) -> i64 {
+        0
+    }
+
+    fn add(&mut self, last: &mut i64, number: &i64) {
+        *last = *number;
+    }
+
+    fn merge(&mut self, last: &mut i64, other: i64) {
+        *last = other;
+    }
+
+    fn result(&mut self, last: &i64) -> i64 {
+        *last
+    }
+}
+
+#[test]
+fn in_overlapping_windows_the_last_record_is_the_last_that_came() {
+    let windows = || {
+        script(&[R(25), R(5), R(15)])
+            .window_all(Sliding::of(millis(30)).every(millis(10)))
+            .drop_late_data()
+    };
+    let mut reduced = Vec::new();
+    block_on(windows().reduce(|last: &mut i64, next| *last = next).for_each(|result| {
+        reduced.push((result.window, result.value));
+    }))
+    .unwrap();
+    assert_eq!(reduced[2], (window(0, 30), 15));
+    let last = windows().aggregate(Last);
+    let last: Vec<_> = block_on(last.map(|result| (result.window, result.value)).collect());
+    assert_eq!(last, reduced);
 }

@@ -1,11 +1,11 @@
 //! Every window operator against a small reference over the whole input.
 
 use proptest::prelude::*;
-use side_output::operator::{Operator as _, Progress, Windowed, Windows};
+use side_output::operator::{KeepAll, LateToOutput, Operator, Progress, Windowed, Windows};
 use side_output::output::Tally;
 use side_output::{
-    Assigner, Collect, EventTime, Late, Mark, Session, Sliding, Timestamp, Trigger, TriggerContext,
-    Tumbling, Verdict, Window, WindowResult,
+    Aggregate, Assigner, Collect, EventTime, Late, Mark, Pane, Session, Sliding, Timestamp,
+    Trigger, TriggerContext, Tumbling, Verdict, Window, WindowResult,
 };
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ type Record = (Key, usize, i64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Event {
     /// The numbers of the records, sorted.
-    Fired(Key, Window, Vec<usize>, bool),
+    Fired(Key, Window, Vec<usize>, Pane),
     Late(usize, Vec<Window>),
     Watermark(i64),
 }
@@ -40,7 +40,7 @@ impl Collect<Windowed<Key, Vec<usize>, Record>> for Events {
             Windowed::Result(WindowResult { key, window, mut value, pane }) => {
                 assert_eq!(at, window.max_timestamp());
                 value.sort_unstable();
-                Event::Fired(key, window, value, pane.is_update())
+                Event::Fired(key, window, value, pane)
             }
             Windowed::Late(Late { value, windows, timestamp, .. }) => {
                 assert_eq!(at, timestamp);
@@ -60,40 +60,100 @@ impl Collect<Windowed<Key, Vec<usize>, Record>> for Events {
     }
 }
 
-/// Runs the operator; checks that nothing is kept in the end and that all is accounted for.
-fn run<A, Tr>(windows: Windows<A, Tr>, lateness: u64, room: usize, steps: &[Step]) -> Vec<Event>
-where
-    A: Assigner,
-    Tr: Trigger<Record>,
-{
-    let mut operator =
-        windows.allowed_lateness(Duration::from_millis(lateness)).side_output_late_data().apply(
-            |record: &Record| record.0,
-            |_, _, records: &[Record]| records.iter().map(|record| record.1).collect::<Vec<_>>(),
-        );
-    let mut out = Events::default();
-    let (mut received, mut routes) = (0, 0);
-    for (number, step) in steps.iter().enumerate() {
-        match *step {
-            Step::Record(key, time) => {
-                received += 1;
-                let at = Timestamp::from_millis(time);
-                routes += operator.on_record((key, number, time), at, &mut out).unwrap() as u64;
-            }
-            Step::Watermark(watermark) => {
-                let mark = Mark::Watermark(Timestamp::from_millis(watermark));
-                while operator.on_mark(mark, room, &mut out).unwrap() == Progress::More {}
+/// How windows are run.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    lateness: u64,
+    finals: bool,
+    room: usize,
+    steps: &'a [Step],
+}
+
+/// The numbers of the records.
+struct Numbers;
+
+impl Aggregate for Numbers {
+    type In = Record;
+    type Accumulator = Vec<usize>;
+    type Output = Vec<usize>;
+
+    fn create(&mut self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn add(&mut self, numbers: &mut Vec<usize>, record: &Record) {
+        numbers.push(record.1);
+    }
+
+    fn merge(&mut self, numbers: &mut Vec<usize>, other: Vec<usize>) {
+        numbers.extend(other);
+    }
+
+    fn result(&mut self, numbers: &Vec<usize>) -> Vec<usize> {
+        numbers.clone()
+    }
+}
+
+fn key(record: &Record) -> Key {
+    record.0
+}
+
+impl Run<'_> {
+    fn windows<A, Tr>(self, windows: Windows<A, Tr>) -> Windows<A, Tr, KeepAll, LateToOutput> {
+        let windows = windows.allowed_lateness(Duration::from_millis(self.lateness));
+        if self.finals { windows.with_final_panes() } else { windows }.side_output_late_data()
+    }
+
+    /// With all records of each window.
+    fn apply<A, Tr>(self, windows: Windows<A, Tr>) -> Vec<Event>
+    where
+        A: Assigner,
+        Tr: Trigger<Record>,
+    {
+        let numbers =
+            |_: &Key, _, records: &[Record]| records.iter().map(|record| record.1).collect();
+        self.drive(self.windows(windows).apply(key, numbers))
+    }
+
+    /// With records condensed as they come.
+    fn aggregate<A>(self, assigner: A) -> Vec<Event>
+    where
+        A: Assigner,
+        A::Trigger: Trigger<Record>,
+    {
+        self.drive(self.windows(Windows::new(assigner)).aggregate(key, Numbers))
+    }
+
+    /// Checks that nothing is kept in the end and that all is accounted for.
+    fn drive<Op>(self, mut operator: Op) -> Vec<Event>
+    where
+        Op: Operator<In = Record, Out = Windowed<Key, Vec<usize>, Record>>,
+    {
+        let Self { room, steps, .. } = self;
+        let mut out = Events::default();
+        let (mut received, mut routes) = (0, 0);
+        for (number, step) in steps.iter().enumerate() {
+            match *step {
+                Step::Record(key, time) => {
+                    received += 1;
+                    let at = Timestamp::from_millis(time);
+                    routes += operator.on_record((key, number, time), at, &mut out).unwrap() as u64;
+                }
+                Step::Watermark(watermark) => {
+                    let mark = Mark::Watermark(Timestamp::from_millis(watermark));
+                    while operator.on_mark(mark, room, &mut out).unwrap() == Progress::More {}
+                }
             }
         }
+        let end = Mark::Watermark(Timestamp::MAX);
+        while operator.on_mark(end, room, &mut out).unwrap() == Progress::More {}
+        assert_eq!(operator.held(), 0);
+        let Tally { unrouted, extra, fired, .. } = out.tally;
+        assert_eq!(received + extra, routes + unrouted);
+        let marks = out.events.iter().filter(|event| matches!(event, Event::Watermark(_))).count();
+        assert_eq!(routes + fired, (out.events.len() - marks) as u64);
+        out.events
     }
-    let end = Mark::Watermark(Timestamp::MAX);
-    while operator.on_mark(end, room, &mut out).unwrap() == Progress::More {}
-    assert_eq!(operator.windows_kept(), 0);
-    let Tally { unrouted, extra, fired, .. } = out.tally;
-    assert_eq!(received + extra, routes + unrouted);
-    let marks = out.events.iter().filter(|event| matches!(event, Event::Watermark(_))).count();
-    assert_eq!(routes + fired, (out.events.len() - marks) as u64);
-    out.events
 }
 
 /// A window of one key in the reference.
@@ -105,6 +165,20 @@ struct Kept {
     /// The time at which it fires next.
     due: bool,
     complete: bool,
+    /// Late updates.
+    late: u32,
+}
+
+impl Kept {
+    fn fire(&mut self, pane: Pane) -> Event {
+        Event::Fired(self.key, self.window, self.records.clone(), pane)
+    }
+
+    fn update(&mut self) -> Event {
+        self.late += 1;
+        self.complete = true;
+        self.fire(Pane::Late(self.late))
+    }
 }
 
 /// The same by brute force: all windows in one list, looked through for every step.
@@ -112,8 +186,7 @@ fn reference(
     assign: impl Fn(i64) -> Vec<Window>,
     merges: bool,
     by_window: bool,
-    lateness: u64,
-    steps: &[Step],
+    Run { lateness, finals, steps, .. }: Run<'_>,
 ) -> Vec<Event> {
     let lateness = i64::try_from(lateness).unwrap();
     let cleanup = |window: Window| window.max_timestamp().saturating_add_millis(lateness);
@@ -144,7 +217,8 @@ fn reference(
                         let age =
                             age + 99 - kept.iter().filter(|kept| kept.age / 100 == number).count();
                         let records = Vec::new();
-                        touched.push(Kept { key, window, records, age, due, complete: false });
+                        let (complete, late) = (false, 0);
+                        touched.push(Kept { key, window, records, age, due, complete, late });
                     }
                     taken = true;
                     let mut joined = touched.remove(0);
@@ -155,15 +229,14 @@ fn reference(
                         joined.records.extend(other.records);
                         joined.age = joined.age.min(other.age);
                         joined.complete |= other.complete;
+                        joined.late = joined.late.max(other.late);
                     }
                     joined.records.push(number);
                     joined.records.sort_unstable();
                     let last = joined.window.max_timestamp();
                     if last <= watermark {
                         joined.due = false;
-                        joined.complete = true;
-                        let records = joined.records.clone();
-                        events.push(Event::Fired(key, joined.window, records, true));
+                        events.push(joined.update());
                     } else if joined.window != before {
                         joined.due = true;
                     }
@@ -186,12 +259,21 @@ fn reference(
                     (kept.window.max_timestamp(), window, kept.age)
                 };
                 kept.sort_by_key(order);
-                for kept in &mut kept {
-                    if kept.due && kept.window.max_timestamp() <= watermark {
-                        kept.due = false;
-                        let records = kept.records.clone();
-                        let update = std::mem::replace(&mut kept.complete, true);
-                        events.push(Event::Fired(kept.key, kept.window, records, update));
+                for kept in kept.chunk_by_mut(|one, other| by_window && one.window == other.window)
+                {
+                    for kept in &mut *kept {
+                        if kept.due && kept.window.max_timestamp() <= watermark {
+                            kept.due = false;
+                            let update = std::mem::replace(&mut kept.complete, true);
+                            events.push(if update {
+                                kept.update()
+                            } else {
+                                kept.fire(Pane::OnTime)
+                            });
+                        }
+                    }
+                    if finals && cleanup(kept[0].window) <= watermark {
+                        events.extend(kept.iter_mut().map(|kept| kept.fire(Pane::Final)));
                     }
                 }
                 kept.retain(|kept| cleanup(kept.window) > watermark);
@@ -272,31 +354,63 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         })
 }
 
+/// Sliding windows that share slices even where it is not worth it.
+#[derive(Clone, Copy, Debug)]
+struct Sharing {
+    sliding: Sliding,
+    /// Slices of one instant, and not the longest ones.
+    instants: bool,
+}
+
+impl Assigner for Sharing {
+    type Windows = <Sliding as Assigner>::Windows;
+    type Trigger = EventTime;
+
+    fn assign(&self, at: Timestamp) -> Self::Windows {
+        self.sliding.assign(at)
+    }
+
+    fn has_slices(&self) -> bool {
+        true
+    }
+
+    fn slice(&self, at: Timestamp) -> Window {
+        if self.instants { Window::through(at, at) } else { self.sliding.slice(at) }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn tumbling(
         steps in steps(), size in 1..30u64, offset in -50..50i64, lateness in 0..40u64,
-        room in 1..4usize,
+        finals: bool, room in 1..4usize,
     ) {
         let tumbling = Tumbling::of(Duration::from_millis(size)).offset_millis(offset);
-        let expected = reference(aligned(size, size, offset), false, true, lateness, &steps);
-        prop_assert_eq!(&run(Windows::new(tumbling), lateness, room, &steps), &expected);
+        let run = Run { lateness, finals, room, steps: &steps };
+        let expected = reference(aligned(size, size, offset), false, true, run);
+        prop_assert_eq!(&run.apply(Windows::new(tumbling)), &expected);
+        prop_assert_eq!(&run.aggregate(tumbling), &expected);
         // The general way gives the same.
-        let general = Windows::new(tumbling).trigger(OneByOne);
-        prop_assert_eq!(&run(general, lateness, room, &steps), &expected);
+        let run = Run { finals: false, ..run };
+        let expected = reference(aligned(size, size, offset), false, true, run);
+        prop_assert_eq!(&run.apply(Windows::new(tumbling).trigger(OneByOne)), &expected);
     }
 
     #[test]
     fn sliding(
-        steps in steps(), size in 1..30u64, slide in 1..30u64, offset in -50..50i64,
-        lateness in 0..40u64, room in 1..4usize,
+        steps in steps(), size in 1..30u64, slide in prop_oneof![1..8u64, 1..30u64],
+        offset in -50..50i64, lateness in prop_oneof![Just(0), 0..40u64], finals: bool,
+        room in 1..4usize, instants: bool,
     ) {
         let millis = Duration::from_millis;
         let sliding = Sliding::of(millis(size)).every(millis(slide)).offset_millis(offset);
-        let expected = reference(aligned(size, slide, offset), false, true, lateness, &steps);
-        prop_assert_eq!(&run(Windows::new(sliding), lateness, room, &steps), &expected);
+        let run = Run { lateness, finals, room, steps: &steps };
+        let expected = reference(aligned(size, slide, offset), false, true, run);
+        prop_assert_eq!(&run.apply(Windows::new(sliding)), &expected);
+        prop_assert_eq!(&run.aggregate(sliding), &expected);
+        prop_assert_eq!(&run.aggregate(Sharing { sliding, instants }), &expected);
     }
 
     #[test]
@@ -304,7 +418,8 @@ proptest! {
         steps in steps(), gap in 1..30u64, lateness in 0..40u64, room in 1..4usize,
     ) {
         let windows = Windows::new(Session::with_gap(Duration::from_millis(gap)));
-        let expected = reference(sessions(gap), true, false, lateness, &steps);
-        prop_assert_eq!(&run(windows, lateness, room, &steps), &expected);
+        let run = Run { lateness, finals: false, room, steps: &steps };
+        let expected = reference(sessions(gap), true, false, run);
+        prop_assert_eq!(&run.apply(windows), &expected);
     }
 }

@@ -34,7 +34,15 @@ fn main() {
         ),
         &options,
     );
-    compete(tumbling::sliding(), &options);
+    compete(tumbling::sliding("sliding", "1000 keys, windows of 1 s every 100 ms", 100), &options);
+    compete(
+        tumbling::sliding("sliding uneven", "1000 keys, windows of 1 s every 300 ms", 300),
+        &options,
+    );
+    compete(
+        tumbling::sliding("sliding often", "1000 keys, windows of 1 s every 20 ms", 20),
+        &options,
+    );
     compete(tumbling::session(), &options);
     compete(timers::fire(), &options);
     compete(timers::delete(), &options);

@@ -26,8 +26,6 @@ pub(crate) const SIZE: i64 = 1000;
 const LATENESS: i64 = 1000;
 const OUT_OF_ORDER: i64 = 100;
 const PER_MILLISECOND: usize = 100;
-/// Windows of the sliding table that a record is in.
-const PANES: i64 = 10;
 /// Between sessions.
 const GAP: i64 = 100;
 
@@ -302,9 +300,8 @@ async fn windows_every(n: usize, keys: u64, assigner: Tumbling, every: i64) -> O
 
 type Fast = rustc_hash::FxBuildHasher;
 
-pub(crate) fn sliding() -> Table<Out> {
-    let slide = SIZE / PANES;
-    let mut table = Table::new("sliding", "1000 keys, windows of 1 s every 100 ms");
+pub(crate) fn sliding(name: &'static str, about: &'static str, slide: i64) -> Table<Out> {
+    let mut table = Table::new(name, about);
     let assigner = move || Sliding::of(millis(SIZE)).every(millis(slide));
     table.run("by hand, fast hash", move |n| block_on(by_hand::<Fast>(n, 1000, SIZE, slide)));
     table.run("windows", move |n| block_on(windows(n, 1000, assigner())));

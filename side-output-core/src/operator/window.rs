@@ -1,14 +1,18 @@
 //! The window operator.
 //!
-//! Three engines keep its state. Windows that neither merge nor have a trigger of their own share
-//! one table per window ([`aligned`]); those that merge have a list for each key ([`sessions`]);
-//! windows with a trigger of their own are kept one by one ([`general`]).
+//! Four engines keep its state. Windows that neither merge nor have a trigger of their own share
+//! one table per window ([`aligned`]), or one per slice of time where they overlap ([`sliced`]);
+//! those that merge have a list for each key ([`sessions`]); windows with a trigger of their own
+//! are kept one by one ([`general`]).
 
 mod aligned;
 mod body;
 mod general;
+mod numbers;
 mod sessions;
+mod sliced;
 mod spec;
+mod table;
 mod wheel;
 
 pub use self::body::{
@@ -22,6 +26,7 @@ pub use self::spec::{
 use self::aligned::Aligned;
 use self::general::General;
 use self::sessions::Sessions;
+use self::sliced::Sliced;
 use super::{Operator, Progress};
 use crate::error::StreamError;
 use crate::output::Collect;
@@ -66,6 +71,7 @@ struct Parts<A, Tr, B> {
 enum Engine<K, C, S, TS> {
     Aligned(Aligned<K, C, S>),
     Sessions(Box<Sessions<K, C, S>>),
+    Sliced(Sliced<K, C>),
     General(General<K, C, S, TS>),
 }
 
@@ -80,7 +86,11 @@ where
     fn new<Ev, L>(key: F, windows: Windows<A, Tr, Ev, L>, body: B) -> Self {
         let Windows { assigner, trigger, lateness, finals, .. } = windows;
         let engine = if Tr::AT_END && !A::MERGES && A::ENDS {
-            Engine::Aligned(Aligned::new())
+            if B::SHARES && assigner.has_slices() {
+                Engine::Sliced(Sliced::new())
+            } else {
+                Engine::Aligned(Aligned::new())
+            }
         } else if Tr::AT_END && A::MERGES && A::ENDS {
             Engine::Sessions(Box::new(Sessions::new()))
         } else {
@@ -91,11 +101,13 @@ where
         Self { key, parts, engine, due: false, types: PhantomData }
     }
 
-    /// How many windows are kept, counted for each key.
+    /// How many windows are kept, counted for each key; where windows share slices of time, how
+    /// many slices.
     pub fn windows_kept(&self) -> usize {
         match &self.engine {
             Engine::Aligned(aligned) => aligned.len(),
             Engine::Sessions(sessions) => sessions.len(),
+            Engine::Sliced(sliced) => sliced.len(),
             Engine::General(general) => general.len(),
         }
     }
@@ -130,6 +142,9 @@ where
                 Engine::Aligned(aligned) if !A::MERGES => {
                     aligned.on_record(parts, key, value, at, out)?
                 }
+                Engine::Sliced(sliced) if B::SHARES && !A::MERGES => {
+                    sliced.on_record(parts, key, value, at, out)?
+                }
                 Engine::Sessions(sessions) if A::MERGES => {
                     sessions.on_record(parts, key, value, at, out)?
                 }
@@ -158,6 +173,7 @@ where
             let progress = match &mut self.engine {
                 Engine::Aligned(aligned) => aligned.on_watermark(&mut self.parts, room, out)?,
                 Engine::Sessions(sessions) => sessions.on_watermark(&mut self.parts, room, out)?,
+                Engine::Sliced(sliced) => sliced.on_watermark(&mut self.parts, room, out)?,
                 Engine::General(general) => general.on_watermark(&mut self.parts, room, out)?,
             };
             self.due = progress == Progress::More;

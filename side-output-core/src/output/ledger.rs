@@ -93,7 +93,7 @@ pub struct Ledger {
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
     /// What the operator keeps in its state at this moment, and may still emit something for: the
-    /// open windows of all keys, the keys of a keyed function with state or timers, the records
+    /// open windows of all keys (or the slices that they share), the keys of a keyed function with state or timers, the records
     /// that a broadcast function holds back. It is no part of the sum.
     pub held: u64,
     /// Times that a reader had to wait for another output for longer than the stall limit.

@@ -208,7 +208,10 @@ where
         stream.drive(self.windows.aggregate(key, aggregate))
     }
 
-    /// Folds the records of each window into its first one.
+    /// Folds the records of each window into its first one, and what was folded into one another:
+    /// of sessions that merge, and of the slices of [`Sliding`](crate::window::Sliding) windows. So
+    /// the function must not depend on how records are grouped, nor on the order of those after the
+    /// first.
     ///
     /// # Examples
     ///

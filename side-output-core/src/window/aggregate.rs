@@ -36,11 +36,16 @@ pub trait Aggregate {
     /// The records.
     type In;
 
-    /// What is kept of them; plain data.
-    type Accumulator;
+    /// What is kept of them; plain data. Windows that overlap take copies of what they share.
+    type Accumulator: Clone;
 
     /// What the window says.
     type Output;
+
+    /// Whether records have to be added in the order in which they came, as where the last one
+    /// wins. [`Sliding`](super::Sliding) windows then add each record to each of its windows, and
+    /// do not merge.
+    const IN_ORDER: bool = false;
 
     /// The accumulator of no records.
     fn create(&mut self) -> Self::Accumulator;
@@ -48,7 +53,11 @@ pub trait Aggregate {
     /// Adds a record.
     fn add(&mut self, accumulator: &mut Self::Accumulator, value: &Self::In);
 
-    /// Adds what was kept of a window that merges with this one; only sessions do.
+    /// Adds what was kept of other records, as if they had been added one by one.
+    ///
+    /// Sessions merge, and [`Sliding`](super::Sliding) windows are put together from slices of
+    /// time, in the order of time. So sums of floating point numbers may be rounded differently
+    /// than record by record.
     fn merge(&mut self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
 
     /// What the window says.

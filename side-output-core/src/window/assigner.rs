@@ -56,6 +56,56 @@ pub trait Assigner {
 
     /// The windows of a record at `at`, the newest first.
     fn assign(&self, at: Timestamp) -> Self::Windows;
+
+    /// Whether records are kept once for all of their windows, in the slices of time that
+    /// [`slice`](Self::slice) gives. Worth it where a record has two windows or more.
+    ///
+    /// Only windows with the trigger [`EventTime`](super::EventTime) share, and only those that
+    /// [`aggregate`](crate::operator::Windows::aggregate) records in any order.
+    fn has_slices(&self) -> bool {
+        false
+    }
+
+    /// The slice of time around `at`, the same for each instant in it: no window begins or ends
+    /// within it. The longer slices are, the less there is to do.
+    ///
+    /// # Examples
+    ///
+    /// Two hours every hour, and a slice for each hour:
+    ///
+    /// ```
+    /// use side_output::{Assigner, EventTime, Sliding, Timestamp, Window};
+    /// use std::time::Duration;
+    ///
+    /// const HOUR: i64 = 3_600_000;
+    ///
+    /// struct TwoHours;
+    ///
+    /// impl Assigner for TwoHours {
+    ///     type Windows = <Sliding as Assigner>::Windows;
+    ///     type Trigger = EventTime;
+    ///
+    ///     fn assign(&self, at: Timestamp) -> Self::Windows {
+    ///         let hour = Duration::from_millis(HOUR.unsigned_abs());
+    ///         Sliding::of(2 * hour).every(hour).assign(at)
+    ///     }
+    ///
+    ///     fn has_slices(&self) -> bool {
+    ///         true
+    ///     }
+    ///
+    ///     fn slice(&self, at: Timestamp) -> Window {
+    ///         let start = at.saturating_sub_millis(at.as_millis().rem_euclid(HOUR));
+    ///         Window::through(start, start.saturating_add_millis(HOUR - 1))
+    ///     }
+    /// }
+    ///
+    /// let slice = TwoHours.slice(Timestamp::from_millis(HOUR + 1));
+    /// assert!(TwoHours.assign(slice.start()).eq(TwoHours.assign(slice.max_timestamp())));
+    /// ```
+    fn slice(&self, at: Timestamp) -> Window {
+        Window::through(at, at)
+    }
 }
 
 /// Milliseconds of a window's length.

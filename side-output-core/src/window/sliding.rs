@@ -5,6 +5,12 @@ use std::time::Duration;
 
 /// Windows of one length that start every so often, and so overlap; or leave gaps.
 ///
+/// Where a record has two windows or more, `aggregate` keeps it once for all of them: it condenses
+/// slices of time of length `slide` (two of them, if it does not divide `size`), and a window is put
+/// together from its slices when it fires. The more windows a record has, the more this saves.
+/// `reduce`, `apply` and `process`, for which the order of records may matter, and an
+/// [`Aggregate`](super::Aggregate) that says so, add a record to each of its windows.
+///
 /// # Examples
 ///
 /// ```
@@ -67,6 +73,21 @@ impl Assigner for Sliding {
         let ahead = self.size - 1 - into_period(at, self.slide, self.offset);
         SlidingWindows { at, ahead, size: self.size, slide: self.slide }
     }
+
+    #[inline]
+    fn has_slices(&self) -> bool {
+        self.size / 2 >= self.slide
+    }
+
+    // Windows begin at multiples of the slide, and end at `size % slide` after them.
+    #[inline]
+    fn slice(&self, at: Timestamp) -> Window {
+        let into = into_period(at, self.slide, self.offset);
+        let cut = self.size % self.slide;
+        let (start, end) = if into < cut { (0, cut) } else { (cut, self.slide) };
+        let first = at.saturating_sub_millis(into - start);
+        Window::through(first, at.saturating_add_millis(end - 1 - into))
+    }
 }
 
 /// The windows of a record, from the newest to the oldest.
@@ -91,5 +112,63 @@ impl Iterator for SlidingWindows {
         let window = Window::through(start, self.at.saturating_add_millis(self.ahead));
         self.ahead = self.ahead.saturating_sub(self.slide);
         Some(window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Size, slide and offset; an instant; the first and the last one of its slice.
+    const CUTS: &[([i64; 3], i64, [i64; 2])] = &[
+        // One slice for each slide where it divides the size.
+        ([100, 10, 0], 0, [0, 9]),
+        ([100, 10, 0], 9, [0, 9]),
+        ([100, 10, 0], -1, [-10, -1]),
+        ([100, 10, 3], 2, [-7, 2]),
+        ([100, 10, 3], 3, [3, 12]),
+        // Otherwise two: a window of 10 ends one after the fourth beginning of a window.
+        ([10, 3, 0], 0, [0, 0]),
+        ([10, 3, 0], 1, [1, 2]),
+        ([10, 3, 0], 2, [1, 2]),
+        ([10, 3, 0], 3, [3, 3]),
+        ([10, 3, 0], -1, [-2, -1]),
+        ([11, 3, -1], 0, [-1, 0]),
+        ([11, 3, -1], 1, [1, 1]),
+        // Nearly coprime, and still two.
+        ([100_001, 1000, 0], 1500, [1001, 1999]),
+        // Windows that do not overlap.
+        ([10, 10, 0], 15, [10, 19]),
+        ([4, 10, 0], 12, [10, 13]),
+        ([4, 10, 0], 14, [14, 19]),
+        // The ends of time.
+        ([i64::MAX, 10, 0], i64::MAX, [i64::MAX, i64::MAX]),
+        ([100, 40, 0], i64::MAX, [i64::MAX - 7, i64::MAX]),
+        ([100, 40, 0], i64::MIN, [i64::MIN, i64::MIN + 7]),
+        ([100, 40, 0], i64::MIN + 8, [i64::MIN + 8, i64::MIN + 27]),
+        ([i64::MAX, i64::MAX, 1], i64::MIN, [i64::MIN, i64::MIN + 1]),
+    ];
+
+    #[test]
+    fn no_window_begins_or_ends_within_a_slice() {
+        for &([size, slide, offset], time, [first, last]) in CUTS {
+            let offset = i64::rem_euclid(offset, slide);
+            let sliding = Sliding { size, slide, offset };
+            let at = Timestamp::from_millis;
+            let slice = sliding.slice(at(time));
+            let expected = Window::through(at(first), at(last));
+            assert_eq!(slice, expected, "{time} in {sliding:?}");
+            let windows = |time| sliding.assign(at(time)).take(1000);
+            for inside in [first, last] {
+                assert_eq!(sliding.slice(at(inside)), slice, "{inside} in {sliding:?}");
+                assert!(windows(inside).eq(windows(time)), "{inside} in {sliding:?}");
+            }
+            if size / slide > 1000 {
+                continue;
+            }
+            for outside in [first.checked_sub(1), last.checked_add(1)].into_iter().flatten() {
+                assert!(!windows(outside).eq(windows(time)), "{outside} in {sliding:?}");
+            }
+        }
     }
 }

@@ -1,23 +1,12 @@
-use super::{Parts, Share, WindowBody};
+use super::table::{Entry, Pool, Table, WORK, hash_of};
+use super::{Firing, Parts, Share, WindowBody};
 use crate::error::StreamError;
 use crate::operator::Progress;
-use crate::operator::window::Firing;
 use crate::output::Collect;
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
-use hashbrown::HashTable;
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::collections::VecDeque;
-use std::hash::{BuildHasher as _, Hash};
-
-/// Largest table that is kept for the next window: one that a million keys went through is not.
-const RECYCLED: usize = 1 << 14;
-
-/// How many tables wait for a window.
-const POOL: usize = 8;
-
-/// How many entries of one window are freed in one go.
-const FREED: usize = 4096;
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
 
 /// The windows of all keys, one table for each window.
 ///
@@ -26,7 +15,7 @@ const FREED: usize = 4096;
 /// are no timers: what is due stands at the front of the list.
 pub(super) struct Aligned<K, C, S> {
     open: Vec<Open<K, C, S>>,
-    pool: Vec<Table<K, C, S>>,
+    pool: Pool<K, Kept<C, S>>,
     /// The window that took the last record.
     hot: usize,
 }
@@ -36,34 +25,26 @@ struct Open<K, C, S> {
     window: Window,
     /// The watermark has passed its end: late records fire at once.
     complete: bool,
-    table: Table<K, C, S>,
+    table: Table<K, Kept<C, S>>,
     /// How many keys have fired already, where firing takes several turns.
     done: usize,
-}
-
-/// What a window keeps, the keys in the order in which they first came: that is how they fire.
-struct Table<K, C, S> {
-    /// Where each key's entry stands. The keys stand there and not here: half of the memory that a
-    /// record's look-up goes through, and no key is cloned.
-    index: HashTable<u32>,
-    entries: VecDeque<Entry<K, C, S>>,
     /// Late updates of each key. Not with the entries, which stay small this way.
     updates: FxHashMap<K, u32>,
 }
 
-struct Entry<K, C, S> {
-    key: K,
+/// What a window keeps of one key.
+struct Kept<C, S> {
     contents: C,
     side: S,
 }
 
 impl<K, C, S> Aligned<K, C, S> {
     pub(super) const fn new() -> Self {
-        Self { open: Vec::new(), pool: Vec::new(), hot: 0 }
+        Self { open: Vec::new(), pool: Pool::new(), hot: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.open.iter().map(|open| open.table.entries.len()).sum()
+        self.open.iter().map(|open| open.table.len()).sum()
     }
 }
 
@@ -135,9 +116,9 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         match self.open.binary_search_by(|open| open.window.cmp(&window)) {
             Ok(index) => index,
             Err(index) => {
-                let table = self.pool.pop().unwrap_or_else(Table::new);
+                let (table, updates) = (self.pool.take(), FxHashMap::default());
                 let complete = window.max_timestamp() <= watermark;
-                self.open.insert(index, Open { window, complete, table, done: 0 });
+                self.open.insert(index, Open { window, complete, table, done: 0, updates });
                 index
             }
         }
@@ -158,16 +139,16 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let Open { window, complete, table, .. } = &mut self.open[index];
-        if *complete {
-            return table.update(parts, *window, key, value, out);
+        let open = &mut self.open[index];
+        if open.complete {
+            return open.update(parts, key, value, out);
         }
         let hash = hash_of(&key);
-        if let Some(entry) = table.find(hash, &key) {
-            parts.body.add(&mut entry.contents, value);
+        if let Some(entry) = open.table.find(hash, &key) {
+            parts.body.add(&mut entry.value.contents, value);
         } else {
             let contents = parts.body.first(value);
-            table.push(hash, Entry { key, contents, side: S::default() });
+            open.table.push(hash, key, Kept { contents, side: S::default() });
         }
         Ok(0)
     }
@@ -204,7 +185,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let mut gone = 0;
+        let (mut gone, mut work) = (0, WORK);
         let mut progress = Progress::Done;
         for open in &mut self.open {
             if open.window.max_timestamp() > parts.watermark {
@@ -215,7 +196,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
                 let freed = last && !parts.finals;
                 progress = open.fire(parts, Pane::OnTime, freed, &mut room, out)?;
             } else if last && !parts.finals {
-                progress = open.free();
+                progress = open.free(&mut work);
             }
             if last && parts.finals && progress == Progress::Done {
                 progress = open.fire(parts, Pane::Final, true, &mut room, out)?;
@@ -227,16 +208,14 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         }
         // Windows end in the order of the list, and so do their latenesses.
         for open in self.open.drain(..gone) {
-            if self.pool.len() < POOL && open.table.index.capacity() <= RECYCLED {
-                self.pool.push(open.table);
-            }
+            self.pool.give(open.table);
         }
         self.hot = 0;
         Ok(progress)
     }
 }
 
-impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
+impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
     /// Fires for the keys in their order; with the last firing their state goes.
     fn fire<T, A, Tr, B, Out>(
         &mut self,
@@ -251,17 +230,18 @@ impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
         Out: Collect<B::Out>,
     {
         let (window, watermark) = (self.window, parts.watermark);
-        let entries = &mut self.table.entries;
+        let entries = &mut self.table;
         let mut fired = 0;
         while *room > 0 {
             let routes = if last {
-                let Some(Entry { key, contents, side }) = entries.pop_front() else { break };
+                let Some(Entry { key, value }) = entries.pop_front() else { break };
+                let Kept { contents, side } = value;
                 parts.body.fire_last(key, window, pane, watermark, contents, side, out)?
             } else {
-                let Some(Entry { key, contents, side }) = entries.get_mut(self.done) else { break };
+                let Some(Entry { key, value }) = entries.get_mut(self.done) else { break };
                 self.done += 1;
                 let firing = Firing { key, window, pane, watermark };
-                parts.body.fire(firing, contents, side, out)?
+                parts.body.fire(firing, &mut value.contents, &mut value.side, out)?
             };
             fired += routes;
             *room = room.saturating_sub(routes.max(1));
@@ -272,57 +252,22 @@ impl<K: Hash + Eq + Clone, C, S> Open<K, C, S> {
         }
         self.done = 0;
         self.complete = true;
-        if last {
-            self.table.clear();
-        }
         Ok(Progress::Done)
     }
 
-    /// Frees the state of a window that has fired before.
-    fn free(&mut self) -> Progress {
-        let entries = &mut self.table.entries;
-        drop(entries.drain(..FREED.min(entries.len())));
-        if !entries.is_empty() {
-            return Progress::More;
-        }
-        self.table.clear();
-        Progress::Done
-    }
-}
-
-#[inline]
-fn hash_of<K: Hash>(key: &K) -> u64 {
-    FxBuildHasher.hash_one(key)
-}
-
-impl<K: Hash + Eq, C, S> Table<K, C, S> {
-    #[inline]
-    fn find(&mut self, hash: u64, key: &K) -> Option<&mut Entry<K, C, S>> {
-        let Self { index, entries, .. } = self;
-        let slot = *index.find(hash, |slot| entries[*slot as usize].key == *key)?;
-        Some(&mut entries[slot as usize])
+    /// Frees the state of a window that has fired before, `work` keys of it at most.
+    fn free(&mut self, work: &mut usize) -> Progress {
+        let freed = self.table.len().min(*work);
+        *work -= freed;
+        drop(self.table.drain(freed));
+        if self.table.len() == 0 { Progress::Done } else { Progress::More }
     }
 
-    #[inline(never)]
-    fn push(&mut self, hash: u64, entry: Entry<K, C, S>) {
-        let Self { index, entries, .. } = self;
-        let slot = u32::try_from(entries.len()).expect("fewer than 2^32 keys in a window");
-        index.insert_unique(hash, slot, |slot| hash_of(&entries[*slot as usize].key));
-        entries.push_back(entry);
-    }
-}
-
-impl<K: Hash + Eq + Clone, C, S: Default> Table<K, C, S> {
-    fn new() -> Self {
-        Self { index: HashTable::new(), entries: VecDeque::new(), updates: FxHashMap::default() }
-    }
-
-    /// A late record in a window that is complete: it fires at once.
+    /// A late record when the window is complete: it fires at once.
     #[inline(never)]
     fn update<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        window: Window,
         key: K,
         value: Share<'_, T>,
         out: &mut Out,
@@ -331,27 +276,27 @@ impl<K: Hash + Eq + Clone, C, S: Default> Table<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let updates = self.updates.entry(key.clone()).or_default();
-        *updates = updates.saturating_add(1);
-        let (pane, watermark) = (Pane::Late(*updates), parts.watermark);
+        let Self { window, table, updates, .. } = self;
+        let (window, watermark) = (*window, parts.watermark);
+        let pane = next_update(updates, &key);
         let hash = hash_of(&key);
-        if let Some(Entry { key, contents, side }) = self.find(hash, &key) {
+        if let Some(entry) = table.find(hash, &key) {
+            let Kept { contents, side } = &mut entry.value;
             parts.body.add(contents, value);
-            let firing = Firing { key, window, pane, watermark };
+            let firing = Firing { key: &entry.key, window, pane, watermark };
             return parts.body.fire(firing, contents, side, out);
         }
         let (mut contents, mut side) = (parts.body.first(value), S::default());
         let firing = Firing { key: &key, window, pane, watermark };
         let routes = parts.body.fire(firing, &mut contents, &mut side, out)?;
-        self.push(hash, Entry { key, contents, side });
+        table.push(hash, key, Kept { contents, side });
         Ok(routes)
     }
 }
 
-impl<K, C, S> Table<K, C, S> {
-    fn clear(&mut self) {
-        self.index.clear();
-        self.entries.clear();
-        self.updates.clear();
-    }
+/// The next late update of `key`.
+pub(super) fn next_update<K: Hash + Eq + Clone>(updates: &mut FxHashMap<K, u32>, key: &K) -> Pane {
+    let updates = updates.entry(key.clone()).or_default();
+    *updates = updates.saturating_add(1);
+    Pane::Late(*updates)
 }

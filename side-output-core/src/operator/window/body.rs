@@ -21,13 +21,25 @@ pub trait WindowBody<K, T> {
     /// The outputs.
     type Out: Splitter;
 
+    /// Whether the contents of a window can be put together from those of its slices, by
+    /// [`copy`](Self::copy) and [`merge`](Self::merge). Nothing is kept beside them then.
+    const SHARES: bool = false;
+
     /// The contents of a window with one record.
     fn first(&mut self, value: Share<'_, T>) -> Self::Contents;
 
     /// Adds a record.
     fn add(&mut self, contents: &mut Self::Contents, value: Share<'_, T>);
 
-    /// Adds the contents of a window that merges with this one.
+    /// A copy of the contents of a slice, for one of the windows that share it. `None` if they do
+    /// not [share](Self::SHARES).
+    #[inline]
+    fn copy(&self, contents: &Self::Contents) -> Option<Self::Contents> {
+        let _ = contents;
+        None
+    }
+
+    /// Adds the contents of a window that merges with this one, or of another slice of it.
     fn merge(&mut self, contents: &mut Self::Contents, other: Self::Contents);
 
     /// Adds what was kept beside the contents of a window that merges with this one.
@@ -150,6 +162,8 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
     type Side = ();
     type Out = L::Out<K, G::Output, G::In>;
 
+    const SHARES: bool = !G::IN_ORDER;
+
     #[inline]
     fn first(&mut self, value: Share<'_, G::In>) -> G::Accumulator {
         let mut accumulator = self.aggregate.create();
@@ -162,6 +176,12 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         self.aggregate.add(accumulator, value.get());
     }
 
+    #[inline]
+    fn copy(&self, accumulator: &G::Accumulator) -> Option<G::Accumulator> {
+        Some(accumulator.clone())
+    }
+
+    #[inline]
     fn merge(&mut self, accumulator: &mut G::Accumulator, other: G::Accumulator) {
         self.aggregate.merge(accumulator, other);
     }

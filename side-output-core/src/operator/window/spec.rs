@@ -260,7 +260,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         WindowOperator::new(key, self, body)
     }
 
-    /// Folds the records of each window into its first one.
+    /// Folds the records of each window into its first one, and what was folded into one another.
     pub fn reduce<T, K, F, R>(
         self,
         key: F,
