@@ -86,7 +86,7 @@ where
     fn new<Ev, L>(key: F, windows: Windows<A, Tr, Ev, L>, body: B) -> Self {
         let Windows { assigner, trigger, lateness, finals, .. } = windows;
         let engine = if Tr::AT_END && !A::MERGES && A::ENDS {
-            if B::SHARES && assigner.has_slices() {
+            if B::SHARES && !A::DISJOINT && assigner.has_slices() {
                 Engine::Sliced(Sliced::new())
             } else {
                 Engine::Aligned(Aligned::new())
@@ -124,7 +124,7 @@ where
     type In = T;
     type Out = B::Out;
 
-    #[inline]
+    #[inline(always)]
     fn on_record<C: Collect<B::Out>>(
         &mut self,
         value: T,
@@ -142,7 +142,7 @@ where
                 Engine::Aligned(aligned) if !A::MERGES => {
                     aligned.on_record(parts, key, value, at, out)?
                 }
-                Engine::Sliced(sliced) if B::SHARES && !A::MERGES => {
+                Engine::Sliced(sliced) if B::SHARES && !A::MERGES && !A::DISJOINT => {
                     sliced.on_record(parts, key, value, at, out)?
                 }
                 Engine::Sessions(sessions) if A::MERGES => {

@@ -178,6 +178,9 @@ where
 
 /// When a stream is idle.
 pub trait Idleness {
+    /// Whether it is so at all.
+    const POSSIBLE: bool;
+
     /// Notes that a record came.
     fn touch(&mut self);
 
@@ -186,6 +189,8 @@ pub trait Idleness {
 }
 
 impl Idleness for NeverIdle {
+    const POSSIBLE: bool = false;
+
     #[inline]
     fn touch(&mut self) {}
 
@@ -196,6 +201,8 @@ impl Idleness for NeverIdle {
 }
 
 impl<C: Clock> Idleness for IdleAfter<C> {
+    const POSSIBLE: bool = true;
+
     fn touch(&mut self) {
         let now = self.now();
         self.since = Some(now);
@@ -234,6 +241,9 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { feed, idleness, idle, held } = self;
+        if !I::POSSIBLE {
+            return feed.feed(cx, intake);
+        }
         if let Some((value, at)) = held.take()
             && intake.record(value, at).is_break()
         {

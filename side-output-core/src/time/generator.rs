@@ -52,6 +52,7 @@ pub struct BoundedOutOfOrderness {
     /// How far the watermark is behind the highest timestamp: milliseconds.
     behind: i64,
     highest: Timestamp,
+    watermark: Timestamp,
 }
 
 impl BoundedOutOfOrderness {
@@ -60,20 +61,24 @@ impl BoundedOutOfOrderness {
     pub fn new(bound: Duration) -> Self {
         // One more, because records with the same timestamp may follow.
         let behind = saturating_millis(bound).saturating_add(1);
-        Self { behind, highest: Timestamp::MIN }
+        Self { behind, highest: Timestamp::MIN, watermark: Timestamp::MIN }
     }
 }
 
 impl<T> WatermarkGenerator<T> for BoundedOutOfOrderness {
     #[inline]
     fn on_record(&mut self, _value: &T, at: Timestamp) -> Option<Timestamp> {
-        self.highest = self.highest.max(at);
+        // It rarely is: what follows from it is not computed for each record.
+        if at > self.highest {
+            self.highest = at;
+            self.watermark = at.saturating_sub_millis(self.behind);
+        }
         None
     }
 
     #[inline]
     fn on_period(&mut self) -> Option<Timestamp> {
-        Some(self.highest.saturating_sub_millis(self.behind))
+        Some(self.watermark)
     }
 }
 

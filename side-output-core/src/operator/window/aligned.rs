@@ -49,7 +49,7 @@ impl<K, C, S> Aligned<K, C, S> {
 }
 
 impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_record<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
@@ -63,14 +63,35 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        if A::DISJOINT {
-            // What is open is not gone yet: no need to look where the window begins and ends.
-            if let Some(hot) = self.open.get(self.hot)
-                && hot.window.contains(at)
-            {
-                return self.insert(parts, self.hot, key, Share::Owned(value), out);
-            }
+        // What most records come to. What is open is not gone yet: no need to look where the
+        // window begins and ends.
+        if A::DISJOINT
+            && let Some(hot) = self.open.get_mut(self.hot)
+            && hot.window.contains(at)
+            && !hot.complete
+            && let Some(entry) = hot.table.find(hash_of(&key), &key)
+        {
+            parts.body.add(&mut entry.value.contents, Share::Owned(value));
+            return Ok(0);
         }
+        self.elsewhere(parts, key, value, at, out)
+    }
+
+    /// A record whose window or key is another one than most.
+    #[inline(never)]
+    fn elsewhere<T, A, Tr, B, Out>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        key: K,
+        value: T,
+        at: Timestamp,
+        out: &mut Out,
+    ) -> Result<usize, StreamError>
+    where
+        A: Assigner,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+        Out: Collect<B::Out>,
+    {
         let mut routes = 0;
         let mut last = None;
         for window in parts.assigner.assign(at) {
@@ -81,7 +102,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             if let Some(window) = last.replace(window) {
                 let index = self.index(window, parts.watermark);
                 let value = Share::Borrowed(&value);
-                routes += self.insert_into(parts, index, key.clone(), value, out)?;
+                routes += self.insert(parts, index, key.clone(), value, out)?;
             }
         }
         let Some(window) = last else {
@@ -89,25 +110,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         };
         let index = self.index(window, parts.watermark);
         self.hot = index;
-        Ok(routes + self.insert_into(parts, index, key, Share::Owned(value), out)?)
-    }
-
-    /// [`insert`](Self::insert) where it is not worth its size.
-    #[inline(never)]
-    fn insert_into<T, A, Tr, B, Out>(
-        &mut self,
-        parts: &mut Parts<A, Tr, B>,
-        index: usize,
-        key: K,
-        value: Share<'_, T>,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
-    where
-        A: Assigner,
-        B: WindowBody<K, T, Contents = C, Side = S>,
-        Out: Collect<B::Out>,
-    {
-        self.insert(parts, index, key, value, out)
+        Ok(routes + self.insert(parts, index, key, Share::Owned(value), out)?)
     }
 
     /// Where the window stands; opens it if it is not there.
@@ -124,8 +127,6 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "it is all that most records come to")]
-    #[inline(always)]
     fn insert<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
@@ -234,7 +235,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         let mut fired = 0;
         while *room > 0 {
             let routes = if last {
-                let Some(Entry { key, value }) = entries.pop_front() else { break };
+                let Some(Entry { key, value }) = entries.leave().next() else { break };
                 let Kept { contents, side } = value;
                 parts.body.fire_last(key, window, pane, watermark, contents, side, out)?
             } else {
@@ -259,7 +260,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
     fn free(&mut self, work: &mut usize) -> Progress {
         let freed = self.table.len().min(*work);
         *work -= freed;
-        drop(self.table.drain(freed));
+        self.table.leave().take(freed).for_each(drop);
         if self.table.len() == 0 { Progress::Done } else { Progress::More }
     }
 

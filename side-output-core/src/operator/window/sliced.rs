@@ -451,7 +451,8 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             let freed = slice.table.len().min(*work);
             *work -= freed;
             self.kept -= freed;
-            slice.table.drain(freed).for_each(|entry| self.numbers.leave(entry.value.number));
+            let entries = slice.table.leave().take(freed);
+            entries.for_each(|entry| self.numbers.leave(entry.value.number));
             if slice.table.len() > 0 {
                 progress = Progress::More;
                 break;

@@ -1,10 +1,11 @@
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
-use std::collections::{VecDeque, vec_deque};
+use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, Hash};
 use std::ops::Range;
+use std::{convert, mem, vec};
 
-/// Largest table that is kept for later: one that a million keys went through is not.
+/// Largest table that is kept for later, unless it was well filled.
 pub(super) const RECYCLED: usize = 1 << 14;
 
 /// How many tables wait for a window.
@@ -18,7 +19,9 @@ pub(super) struct Table<K, V> {
     /// Where each key's entry stands. The keys stand there and not here: half of the memory that a
     /// record's look-up goes through, and no key is cloned.
     index: HashTable<u32>,
-    entries: VecDeque<Entry<K, V>>,
+    entries: Vec<Entry<K, V>>,
+    /// The entries, once the first of them was taken out.
+    leaving: vec::IntoIter<Entry<K, V>>,
 }
 
 pub(super) struct Entry<K, V> {
@@ -32,12 +35,12 @@ pub(super) fn hash_of<K: Hash>(key: &K) -> u64 {
 }
 
 impl<K, V> Table<K, V> {
-    pub(super) const fn new() -> Self {
-        Self { index: HashTable::new(), entries: VecDeque::new() }
+    pub(super) fn new() -> Self {
+        Self { index: HashTable::new(), entries: Vec::new(), leaving: Vec::new().into_iter() }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() + self.leaving.len()
     }
 
     pub(super) fn get(&self, slot: usize) -> Option<&Entry<K, V>> {
@@ -48,22 +51,27 @@ impl<K, V> Table<K, V> {
         self.entries.get_mut(slot)
     }
 
-    pub(super) fn pop_front(&mut self) -> Option<Entry<K, V>> {
-        self.entries.pop_front()
+    pub(super) fn range(&self, slots: Range<usize>) -> &[Entry<K, V>] {
+        &self.entries[slots]
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Takes the entries out in their order, some at a time; no key is found again after that.
+    #[inline]
+    pub(super) fn leave(&mut self) -> &mut impl Iterator<Item = Entry<K, V>> {
+        if !self.entries.is_empty() {
+            self.leaving = mem::take(&mut self.entries).into_iter();
+        }
+        &mut self.leaving
+    }
+
+    /// Forgets everything but the memory.
+    #[expect(clippy::map_identity, reason = "without it the memory is not reused")]
+    fn clear(&mut self) {
         self.index.clear();
+        if self.entries.is_empty() {
+            self.entries = mem::take(&mut self.leaving).map(convert::identity).collect();
+        }
         self.entries.clear();
-    }
-
-    pub(super) fn range(&self, slots: Range<usize>) -> vec_deque::Iter<'_, Entry<K, V>> {
-        self.entries.range(slots)
-    }
-
-    /// Takes out the first `count` entries; no key is found again after that.
-    pub(super) fn drain(&mut self, count: usize) -> vec_deque::Drain<'_, Entry<K, V>> {
-        self.entries.drain(..count)
     }
 }
 
@@ -85,27 +93,37 @@ impl<K: Hash + Eq, V> Table<K, V> {
     pub(super) fn push(&mut self, hash: u64, key: K, value: V) {
         let Self { index, entries, .. } = self;
         let slot = u32::try_from(entries.len()).expect("fewer than 2^32 keys in a window");
+        if index.len() == index.capacity() {
+            // In the order of the entries, and not in its own, by which they would be read at
+            // random.
+            *index = HashTable::with_capacity(2 * entries.len());
+            for (slot, entry) in (0..).zip(entries.iter()) {
+                index.insert_unique(hash_of(&entry.key), slot, |_| 0);
+            }
+        }
         index.insert_unique(hash, slot, |slot| hash_of(&entries[*slot as usize].key));
-        entries.push_back(Entry { key, value });
+        entries.push(Entry { key, value });
     }
 }
 
-/// Tables whose windows are gone, for the next ones.
-pub(super) struct Pool<K, V>(Vec<Table<K, V>>);
+/// Tables whose windows are gone, for the next ones: the oldest first, so that one that is larger
+/// than needed is seen to be.
+pub(super) struct Pool<K, V>(VecDeque<Table<K, V>>);
 
 impl<K, V> Pool<K, V> {
     pub(super) const fn new() -> Self {
-        Self(Vec::new())
+        Self(VecDeque::new())
     }
 
     pub(super) fn take(&mut self) -> Table<K, V> {
-        self.0.pop().unwrap_or_else(Table::new)
+        self.0.pop_front().unwrap_or_else(Table::new)
     }
 
     pub(super) fn give(&mut self, mut table: Table<K, V>) {
-        if self.0.len() < POOL && table.index.capacity() <= RECYCLED {
+        let (keys, capacity) = (table.index.len(), table.index.capacity());
+        if self.0.len() < POOL && (capacity <= RECYCLED || keys >= capacity / 4) {
             table.clear();
-            self.0.push(table);
+            self.0.push_back(table);
         }
     }
 }
