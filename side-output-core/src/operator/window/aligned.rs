@@ -69,15 +69,18 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             && let Some(hot) = self.open.get_mut(self.hot)
             && hot.window.contains(at)
             && !hot.complete
-            && let Some(entry) = hot.table.find(hash_of(&key), &key)
         {
-            parts.body.add(&mut entry.value.contents, Share::Owned(value));
+            let (hash, value) = (hash_of(&key), Share::Owned(value));
+            match hot.table.find(hash, &key) {
+                Some(entry) => parts.body.add(&mut entry.value.contents, value),
+                None => hot.enter(parts, hash, key, value),
+            }
             return Ok(0);
         }
         self.elsewhere(parts, key, value, at, out)
     }
 
-    /// A record whose window or key is another one than most.
+    /// A record in another window than the last one.
     #[inline(never)]
     fn elsewhere<T, A, Tr, B, Out>(
         &mut self,
@@ -145,11 +148,9 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             return open.update(parts, key, value, out);
         }
         let hash = hash_of(&key);
-        if let Some(entry) = open.table.find(hash, &key) {
-            parts.body.add(&mut entry.value.contents, value);
-        } else {
-            let contents = parts.body.first(value);
-            open.table.push(hash, key, Kept { contents, side: S::default() });
+        match open.table.find(hash, &key) {
+            Some(entry) => parts.body.add(&mut entry.value.contents, value),
+            None => open.enter(parts, hash, key, value),
         }
         Ok(0)
     }
@@ -217,6 +218,21 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
 }
 
 impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
+    /// The first record of a key.
+    #[inline(never)]
+    fn enter<T, A, Tr, B>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        hash: u64,
+        key: K,
+        value: Share<'_, T>,
+    ) where
+        B: WindowBody<K, T, Contents = C, Side = S>,
+    {
+        let contents = parts.body.first(value);
+        self.table.push(hash, key, Kept { contents, side: S::default() });
+    }
+
     /// Fires for the keys in their order; with the last firing their state goes.
     fn fire<T, A, Tr, B, Out>(
         &mut self,

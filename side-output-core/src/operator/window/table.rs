@@ -89,7 +89,7 @@ impl<K: Hash + Eq, V> Table<K, V> {
         Some(&mut self.entries[slot])
     }
 
-    #[inline(never)]
+    #[inline]
     pub(super) fn push(&mut self, hash: u64, key: K, value: V) {
         let Self { index, entries, .. } = self;
         let slot = u32::try_from(entries.len()).expect("fewer than 2^32 keys in a window");
