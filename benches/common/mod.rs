@@ -253,14 +253,17 @@ fn ratio(values: &[f64], base: &[f64]) -> f64 {
     median(&values.iter().zip(base).map(|(value, base)| value / base).collect::<Vec<_>>())
 }
 
-/// CPU time of all threads that live, where the system tells; zero elsewhere.
+/// CPU time of the process, where the system tells; zero elsewhere.
+#[cfg(unix)]
 fn cpu_nanos() -> u64 {
-    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
-    let nanos = tasks.flatten().filter_map(|task| {
-        let stat = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        stat.split(' ').next()?.parse::<u64>().ok()
-    });
-    nanos.sum()
+    use rustix::time::{ClockId, clock_gettime};
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
+}
+
+#[cfg(not(unix))]
+const fn cpu_nanos() -> u64 {
+    0
 }
 
 /// Most memory that this process ever had, in KiB, where the system tells.
