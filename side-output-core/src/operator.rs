@@ -109,8 +109,8 @@ pub trait Operator {
     /// The splitter whose routes come out.
     type Out: Splitter;
 
-    /// Whether the route of a record is emitted once and last, taps excepted: if whoever takes it
-    /// panics, the operator has nothing left to do and can go on.
+    /// Whether the route of a record is emitted once and last, taps excepted, and marks emit
+    /// nothing: if whoever takes a route panics, the operator has nothing left to do and can go on.
     const EMITS_LAST: bool = false;
 
     /// Takes a record; `at` is its timestamp, [`Timestamp::MIN`](crate::Timestamp::MIN) if it has none.

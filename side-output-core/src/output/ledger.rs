@@ -48,7 +48,8 @@ impl Tally {
 /// Where the records of one operator went, at one moment.
 ///
 /// `received + extra + fired` equals the records routed over all exclusive outputs plus
-/// `unrouted` and `failed`: [`Ledger::is_balanced`]. Taps receive copies and stand outside of the sum.
+/// `unrouted` and `failed`: [`Ledger::is_balanced`]. Taps receive copies and stand outside of the
+/// sum.
 ///
 /// # Examples
 ///
@@ -93,8 +94,9 @@ pub struct Ledger {
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
     /// What the operator keeps in its state at this moment, and may still emit something for: the
-    /// open windows of all keys (or the slices that they share), the keys of a keyed function with state or timers, the records
-    /// that a broadcast function holds back. It is no part of the sum.
+    /// open windows of all keys (or the slices that they share), the keys of a keyed function with
+    /// state or timers, the records that a broadcast function holds back. It is no part of the
+    /// sum.
     pub held: u64,
     /// Times that a reader had to wait for another output for longer than the stall limit.
     pub stalls: u64,

@@ -30,7 +30,7 @@ pub(crate) struct State {
     /// Which waiter takes over next.
     turn: usize,
     /// The reader that is to drive next, if it comes for it.
-    expected: Option<usize>,
+    preferred: Option<usize>,
 }
 
 /// One output, as all readers see it.
@@ -47,7 +47,7 @@ pub(crate) struct PortState {
     pub(crate) discarded: u64,
     waiting: Option<(Waker, Wait)>,
     pub(crate) fail_on_stall: bool,
-    /// It has let the reader that was expected go first.
+    /// It has let the reader that is preferred go first.
     gave_way: bool,
     /// The full output that this reader waited for too long.
     pub(crate) stalled_by: Option<usize>,
@@ -130,7 +130,7 @@ impl Board {
             stalls: 0,
             watched: false,
             turn: 0,
-            expected: None,
+            preferred: None,
         };
         Arc::new(Self { name, state: Mutex::new(state) })
     }
@@ -165,7 +165,7 @@ impl State {
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.woken = false;
-        if self.expected.take().is_some() {
+        if self.preferred.take().is_some() {
             self.ports.iter_mut().for_each(|port| port.gave_way = false);
         }
     }
@@ -192,8 +192,8 @@ impl State {
     /// How many records the reader of output `own` may take from the input wherever they go, or
     /// which output is in the way.
     ///
-    /// Half a turn or nothing: with a nearly full lane, turns of one record each would pay the
-    /// locks and wake-ups of a whole one.
+    /// Half a turn, or a quarter of the lane, or nothing: with a nearly full lane, turns of one
+    /// record each would pay the locks and wake-ups of a whole one.
     #[inline]
     pub(crate) fn room(&self, own: usize) -> Result<usize, usize> {
         let mut room = usize::MAX;
@@ -223,25 +223,30 @@ impl State {
         let waits =
             |port: &PortState| matches!(port.waiting, Some((_, Wait::Room(full))) if full == index);
         if let Some(waiter) = self.ports.iter().position(waits) {
-            self.expect(waiter);
+            self.prefer(waiter);
         }
         self.take_waiting(|wait| wait == Wait::Room(index))
     }
 
-    /// Expects the reader of output `index` to drive next, if nobody gets more records: what the
-    /// greatest reader drives does not go through its lane.
-    pub(crate) fn expect(&mut self, index: usize) {
+    /// Prefers that the reader of output `index` drives next, if nobody gets more records: what a
+    /// reader drives for itself does not go through its lane.
+    pub(crate) fn prefer(&mut self, index: usize) {
         let routed = self.ports[index].routed;
         if self.ports.iter().all(|port| port.routed <= routed) {
-            self.expected = Some(index);
+            self.preferred = Some(index);
         }
+    }
+
+    /// Prefers nobody of `gone`.
+    pub(crate) fn forget(&mut self, gone: &[usize]) {
+        self.preferred.take_if(|index| gone.contains(index));
     }
 
     /// Whether the reader of output `own` had better let another one drive. Once only: that one
     /// may be busy elsewhere.
     #[inline]
     pub(crate) fn gives_way(&mut self, own: usize) -> bool {
-        self.expected.is_some_and(|other| other != own)
+        self.preferred.is_some_and(|other| other != own)
             && !mem::replace(&mut self.ports[own].gave_way, true)
     }
 

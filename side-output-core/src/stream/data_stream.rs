@@ -116,6 +116,63 @@ impl<T> Local<T> {
     fn skip_marks(&mut self) {
         self.marked = self.lane.marks.len();
     }
+
+    /// The mark that stands before the next record.
+    #[inline]
+    fn next_mark(&mut self) -> Option<Mark> {
+        let &(at, mark) = self.lane.marks.get(self.marked)?;
+        if at > self.taken() {
+            return None;
+        }
+        self.marked += 1;
+        Some(mark)
+    }
+
+    /// Moves what was not read to `into`.
+    fn unload(&mut self, into: &mut Lane<T>) {
+        while !self.is_empty() {
+            if let Some(mark) = self.next_mark() {
+                into.mark(mark);
+            } else if let Some((value, at)) = self.next_record() {
+                into.push(value, at);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_record(&mut self) -> Option<(T, Timestamp)> {
+        let taken = self.taken();
+        let value = self.rest.next()?;
+        let at = self.lane.times.get(taken).copied().unwrap_or(Timestamp::MIN);
+        Some((value, at))
+    }
+
+    /// Hands on what there is, from mark to mark, until `intake` asks to stop.
+    #[inline(always)]
+    fn feed<K: Intake<T>>(&mut self, intake: &mut K) -> ControlFlow<()> {
+        if self.lane.times.is_empty() && self.lane.marks.is_empty() {
+            for value in self.rest.by_ref() {
+                intake.record(value, Timestamp::MIN)?;
+            }
+            return ControlFlow::Continue(());
+        }
+        loop {
+            let taken = self.taken();
+            let end = match self.lane.marks.get(self.marked) {
+                Some(&(at, mark)) if at <= taken => {
+                    self.marked += 1;
+                    intake.mark(mark)?;
+                    continue;
+                }
+                Some(&(at, _)) => at,
+                None if taken == self.total => return ControlFlow::Continue(()),
+                None => self.total,
+            };
+            for (at, value) in self.lane.times[taken..end].iter().zip(self.rest.by_ref()) {
+                intake.record(value, *at)?;
+            }
+        }
+    }
 }
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
@@ -174,7 +231,6 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     ///
     /// The error that ended the stream before its true end.
     pub async fn for_each(mut self, mut f: impl FnMut(T)) -> Result<(), StreamError> {
-        self.local.rest.by_ref().for_each(&mut f);
         poll_fn(move |cx| self.poll_records(cx, &mut |value| f(value))).await
     }
 
@@ -188,7 +244,6 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         mut accumulator: A,
         mut f: impl FnMut(&mut A, T),
     ) -> Result<A, StreamError> {
-        self.local.rest.by_ref().for_each(|value| f(&mut accumulator, value));
         poll_fn(|cx| self.poll_records(cx, &mut |value| f(&mut accumulator, value))).await?;
         Ok(accumulator)
     }
@@ -199,6 +254,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         cx: &mut Context<'_>,
         f: &mut impl FnMut(T),
     ) -> Poll<Result<(), StreamError>> {
+        self.local.rest.by_ref().for_each(&mut *f);
         match &mut self.source {
             Some(source) => source.poll_each(cx, self.local.recycle(), f),
             None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
@@ -378,67 +434,6 @@ pub type OperatorStreams<Fd, Op> =
 /// The streams of the operator `Op`, which `Fd` feeds, with a clock.
 pub type ClockedStreams<Fd, Op, Ck> =
     <<Op as Operator>::Out as Splitter>::Streams<Typed<super::Clocked<Fd, Op, Ck>>>;
-
-impl<T> Local<T> {
-    /// The mark that stands before the next record.
-    #[inline]
-    fn next_mark(&mut self) -> Option<Mark> {
-        let &(at, mark) = self.lane.marks.get(self.marked)?;
-        if at > self.taken() {
-            return None;
-        }
-        self.marked += 1;
-        Some(mark)
-    }
-
-    /// Moves what was not read to `into`.
-    fn unload(&mut self, into: &mut Lane<T>) {
-        while !self.is_empty() {
-            if let Some(mark) = self.next_mark() {
-                into.mark(mark);
-            } else if let Some((value, at)) = self.next_record() {
-                into.push(value, at);
-            }
-        }
-    }
-
-    #[inline]
-    fn next_record(&mut self) -> Option<(T, Timestamp)> {
-        let taken = self.taken();
-        let value = self.rest.next()?;
-        let at = self.lane.times.get(taken).copied().unwrap_or(Timestamp::MIN);
-        Some((value, at))
-    }
-}
-
-impl<T> Local<T> {
-    /// Hands on what there is, from mark to mark, until `intake` asks to stop.
-    #[inline(always)]
-    fn feed<K: Intake<T>>(&mut self, intake: &mut K) -> ControlFlow<()> {
-        if self.lane.times.is_empty() && self.lane.marks.is_empty() {
-            for value in self.rest.by_ref() {
-                intake.record(value, Timestamp::MIN)?;
-            }
-            return ControlFlow::Continue(());
-        }
-        loop {
-            let taken = self.taken();
-            let end = match self.lane.marks.get(self.marked) {
-                Some(&(at, mark)) if at <= taken => {
-                    self.marked += 1;
-                    intake.mark(mark)?;
-                    continue;
-                }
-                Some(&(at, _)) => at,
-                None if taken == self.total => return ControlFlow::Continue(()),
-                None => self.total,
-            };
-            for (at, value) in self.lane.times[taken..end].iter().zip(self.rest.by_ref()) {
-                intake.record(value, *at)?;
-            }
-        }
-    }
-}
 
 /// A stream's records and marks are an operator's input.
 #[derive(Debug)]

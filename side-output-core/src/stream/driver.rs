@@ -4,6 +4,7 @@ use crate::output::{Collect, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::Stream;
 use std::fmt;
+use std::mem;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -83,6 +84,29 @@ where
 {
     catch_unwind(AssertUnwindSafe(|| driver.drive(cx, room, out)))
         .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)))
+}
+
+/// Sets a flag if a panic goes by.
+pub(super) struct Noting<'a>(&'a mut bool);
+
+impl<'a> Noting<'a> {
+    #[inline]
+    pub(super) const fn new(flag: &'a mut bool) -> Self {
+        Self(flag)
+    }
+
+    /// Nothing went by.
+    #[inline]
+    pub(super) const fn disarm(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for Noting<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        *self.0 = true;
+    }
 }
 
 /// Records taken from the input, and those of them for which the operator failed.
@@ -268,11 +292,13 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
 
     #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        let fired = self.out.tally().fired;
         match self.op.on_mark(mark, self.counts.room, self.out) {
             Ok(Progress::Done) => {
                 *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
-                // Marks take room in every lane.
-                self.counts.spend(1);
+                // Marks take room in every lane, and so does what they cause.
+                let fired = self.out.tally().fired - fired;
+                self.counts.spend(usize::try_from(fired).unwrap_or(usize::MAX).saturating_add(1));
                 self.go_on()
             }
             Ok(Progress::More) => {

@@ -36,7 +36,7 @@ pub(super) struct Seat<S: Splitter, D> {
     /// The board's waker: the input is polled with it, not with the waker of the reader that
     /// happens to drive, so that a reader busy elsewhere never keeps the others from being woken.
     pub(super) waker: Waker,
-    /// Records that the operator was at when a destination panicked.
+    /// Records that the operator was at when a reader or a destination panicked.
     pub(super) excused: u64,
 }
 
@@ -157,8 +157,8 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 impl<S: Splitter, D> Hub<S, D> {
     /// Moves what a turn staged into the shared lanes. The lane of output `own` is left alone.
     ///
-    /// True if something that nobody will read stays behind in `staged`: the caller drops it after the locks, since
-    /// dropping a record runs foreign code.
+    /// True if something that nobody will read stays behind in `staged`: the caller drops it after
+    /// the locks, since dropping a record runs foreign code.
     #[expect(clippy::unused_self, reason = "the hub's lanes, seen through its guard")]
     pub(super) fn publish(
         &self,
@@ -242,6 +242,7 @@ impl<S: Splitter, D> Hub<S, D> {
                 state.ports[*only].discarded += unread;
             }
             state.moves += 1;
+            state.forget(which);
             let all_closed = state.ports.iter().all(|port| !port.open);
             // The last reader is gone: let go of the input too.
             let seat = if all_closed { core.seat.take() } else { None };

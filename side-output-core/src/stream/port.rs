@@ -1,4 +1,4 @@
-use super::driver::drive_turn;
+use super::driver::{Noting, drive_turn};
 use super::hub::{Hub, Seat, Staged};
 use super::turn::Turn;
 use super::{Driver, Fed, LedgerHandle, Source};
@@ -12,6 +12,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::vec;
 
 /// One reader of a hub: what the stream of output `I` reads.
 ///
@@ -104,11 +105,14 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
         f: &mut F,
     ) -> Poll<Result<(), StreamError>> {
         loop {
-            local.values.drain(..).for_each(&mut *f);
+            let mut rest = Unread { rest: local.values.drain(..), count: &mut self.unread };
+            rest.rest.by_ref().for_each(&mut *f);
+            drop(rest);
             local.clear();
             let polled = self.poll_turns(cx, local, |seat, room, _| {
                 let Seat { driver, staged, waker, excused } = seat;
                 let (mut own, mut upset) = (0, Upset::default());
+                let failed = driver.failed();
                 let fed = catch_unwind(AssertUnwindSafe(|| {
                     let own = Counter { now: 0, total: &mut own };
                     let upset = &mut upset;
@@ -116,13 +120,13 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
                         Direct::<_, D, _, I> { staged, f, own, upset, driver: PhantomData };
                     driver.drive(&mut Context::from_waker(waker), room, &mut direct)
                 }));
-                let Upset { panicked, lost, mut panic } = upset;
+                let Upset { through, lost, mut panic } = upset;
                 let fed = fed.unwrap_or_else(|payload| {
-                    if !panicked {
+                    if !through {
                         return Fed::Failed(StreamError::from_panic(&*payload));
                     }
                     // It went through the operator, which had nothing left to do.
-                    *excused += 1;
+                    *excused += driver.failed() - failed;
                     panic = Some(payload);
                     Fed::More
                 });
@@ -154,6 +158,23 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
     fn ledger(&self) -> Option<LedgerHandle> {
         Some(LedgerHandle::new(Arc::clone(&self.hub.board)))
     }
+
+    fn resumes() -> bool {
+        true
+    }
+}
+
+/// Records that a reader takes one by one: if it panics, it has not read the others.
+struct Unread<'a, T> {
+    rest: vec::Drain<'a, T>,
+    count: &'a mut u64,
+}
+
+impl<T> Drop for Unread<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.count = self.rest.len() as u64;
+    }
 }
 
 /// Counts in a register during a turn, and writes back also when it panics.
@@ -172,7 +193,9 @@ impl Drop for Counter<'_> {
 /// What a panic of the reader's function left behind.
 #[derive(Default)]
 struct Upset {
-    panicked: bool,
+    /// It is on its way through the operator.
+    through: bool,
+    /// It was caught before it reached the operator.
     panic: Option<Box<dyn Any + Send>>,
     /// Records that came for it afterwards.
     lost: u64,
@@ -201,26 +224,15 @@ where
     fn hand_over(&mut self, payload: S::Payload) {
         self.own.now += 1;
         if D::resumes() && !S::SPEC.tap {
-            let noting = Noting(&mut self.upset.panicked);
+            let noting = Noting::new(&mut self.upset.through);
             (self.f)(payload);
-            mem::forget(noting);
-        } else if self.upset.panicked {
+            noting.disarm();
+        } else if self.upset.panic.is_some() {
             self.upset.lost += 1;
             drop(payload);
         } else if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.f)(payload))) {
-            self.upset.panicked = true;
             self.upset.panic = Some(panic);
         }
-    }
-}
-
-/// Sets a flag if it is dropped: by a panic.
-struct Noting<'a>(&'a mut bool);
-
-impl Drop for Noting<'_> {
-    #[cold]
-    fn drop(&mut self) {
-        *self.0 = true;
     }
 }
 

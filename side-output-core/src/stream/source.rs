@@ -42,11 +42,12 @@ pub trait Source<T> {
     where
         Self: Sized,
     {
+        local.values.drain(..).for_each(&mut *f);
         for _ in 0..TURNS {
-            local.values.drain(..).for_each(&mut *f);
             local.clear();
             match self.poll_chunk(cx, local) {
-                Poll::Ready(Ok(true)) => {}
+                // Before the turns are over: what stays in `local` is not kept.
+                Poll::Ready(Ok(true)) => local.values.drain(..).for_each(&mut *f),
                 Poll::Ready(Ok(false)) => return Poll::Ready(Ok(())),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
@@ -66,12 +67,14 @@ pub trait Source<T> {
         None
     }
 
-    /// Whether [`feed_into`](Self::feed_into) can go on after a panic of the intake.
+    /// Whether [`feed_into`](Self::feed_into) can go on after a panic of the intake; so where it
+    /// does nothing.
+    #[must_use]
     fn resumes() -> bool
     where
         Self: Sized,
     {
-        true
+        false
     }
 
     /// Says that the reader goes away without having used `records` of what it was handed.
@@ -125,6 +128,10 @@ impl<T> Source<T> for BoxSource<T> {
 
     fn ledger(&self) -> Option<LedgerHandle> {
         self.0.ledger()
+    }
+
+    fn resumes() -> bool {
+        true
     }
 }
 

@@ -29,14 +29,15 @@ pub(super) struct Turn {
     pub(super) panic: Option<Box<dyn Any + Send>>,
 }
 
-/// The seat, and for how many records there is room in every lane.
-type Taken<S, D> = (Box<Seat<S, D>>, usize);
-
 impl Turn {
+    /// Whether there is no reason to stop.
     fn goes_on(&self) -> bool {
         matches!(self.fed, Fed::More) && !self.rest && self.panic.is_none()
     }
 }
+
+/// The seat, and for how many records there is room in every lane.
+type Taken<S, D> = (Box<Seat<S, D>>, usize);
 
 impl<S: Splitter, D: Driver<S>> Hub<S, D> {
     /// Takes the seat for the reader of output `own`, or says what to do instead.
@@ -91,12 +92,14 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
         mut drive: impl FnMut(&mut Seat<S, D>, usize) -> Turn,
     ) -> Poll<Result<bool, StreamError>> {
         let mut turns = TURNS;
+        // Of the turns so far: what is not entered yet, and the most in one lane.
         let (mut handed, mut staged) = (0, 0);
         loop {
             let mut turn = drive(&mut seat, CHUNK.min(room - staged));
             turns -= 1;
             handed += turn.own;
-            if turn.goes_on() && !turns.is_multiple_of(WAKING) {
+            let all = turns == TURNS - 1 || turns.is_multiple_of(WAKING);
+            if turn.goes_on() && !all {
                 // Nobody needs the locks as long as little is staged.
                 staged = seat.staged.fullest();
                 if staged < AWAITED && room.saturating_sub(staged) >= AWAITED {
@@ -136,7 +139,6 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             if !stop && let Ok(next) = state.room(own) {
                 room = next;
                 state.begin();
-                let all = turns.is_multiple_of(WAKING);
                 let wakers = state.take_served(if all { 1 } else { AWAITED });
                 drop((state, core));
                 wakers.wake();
@@ -164,13 +166,13 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
                 match state.room(own) {
                     Err(full) => waiting = state.wait(own, cx.waker(), Wait::Room(full)),
                     Ok(_) if ready => {
-                        state.expect(own);
+                        state.prefer(own);
                         again = true;
                     }
                     Ok(_) => waiting = state.wait(own, cx.waker(), Wait::Records),
                 }
             }
-            if ready && !again {
+            if ready {
                 // The input can go on, and this reader may be busy elsewhere for long.
                 state.add_successor(&mut wakers);
             }
@@ -209,8 +211,9 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 
 /// Drives an operator without reading any of its outputs.
 ///
-/// Made by [`DataStream::driver`](crate::stream::DataStream::driver). Readers drive as well, so a driver
-/// is needed only where the input must go on while all of them are busy, until buffers are full.
+/// Made by [`DataStream::driver`](crate::stream::DataStream::driver). Readers drive as well, so a
+/// driver is needed only where the input must go on while all of them are busy, until buffers are
+/// full.
 #[must_use = "futures do nothing unless polled"]
 pub struct HubDriver<S: Splitter, D> {
     hub: Arc<Hub<S, D>>,

@@ -2,7 +2,7 @@ use super::destination::{Destination, DestinationVisitor, Destinations, Line};
 use crate::error::StreamError;
 use crate::output::{Collect, Ledger, Overflow, Splitter, Tally};
 use crate::stream::board::{State, Wait};
-use crate::stream::driver::drive_turn;
+use crate::stream::driver::{Noting, drive_turn};
 use crate::stream::hub::Seat;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed, Hub};
@@ -81,7 +81,8 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let mut idle = false;
+        // The input has nothing; or an output is full, and it may need what others hold back.
+        let (mut idle, mut held_up) = (false, false);
         if this.seat.is_none() && this.end.is_none() && this.take_seat(cx).is_pending() {
             return Poll::Pending;
         }
@@ -96,17 +97,23 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
                 }
                 return Poll::Ready(this.settle(error));
             }
-            let mut progress = Progress { cx, idle, room: CHUNK, full: 0, error: None };
+            let idle_now = idle || held_up;
+            let mut progress = Progress { cx, idle: idle_now, room: CHUNK, full: 0, error: None };
             this.destinations.visit(&mut progress);
             let Progress { room, full, error, .. } = progress;
             if let Some(error) = error {
                 return Poll::Ready(this.settle(Some(error)));
             }
             if room == 0 {
+                if !idle_now {
+                    held_up = true;
+                    continue;
+                }
                 this.report();
                 this.wait_for(full, cx);
                 return Poll::Pending;
             }
+            held_up = false;
             if idle {
                 this.report();
                 return Poll::Pending;
@@ -193,28 +200,6 @@ impl<S: Splitter, D, K: Destinations<S>> fmt::Debug for Run<S, D, K> {
     }
 }
 
-/// Sets a flag if it is dropped by a panic. That may go through the operator here: the run ends.
-struct Noting<'a> {
-    panicked: &'a mut bool,
-    armed: bool,
-}
-
-impl Noting<'_> {
-    #[inline]
-    fn disarm(mut self) {
-        self.armed = false;
-    }
-}
-
-impl Drop for Noting<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.armed {
-            *self.panicked = true;
-        }
-    }
-}
-
 /// Routes go straight into the destinations.
 struct Wired<'a, S, K> {
     destinations: &'a mut K,
@@ -228,7 +213,8 @@ struct Wired<'a, S, K> {
 impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     #[inline]
     fn emit(&mut self, route: S, at: Timestamp) {
-        let noting = Noting { panicked: self.panicked, armed: true };
+        // It may go through the operator: the run ends.
+        let noting = Noting::new(self.panicked);
         if self.destinations.push(route, at) {
             self.wants_rest = true;
         }
