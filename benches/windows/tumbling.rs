@@ -173,13 +173,16 @@ async fn by_hand<H: BuildHasher + Default>(n: usize, keys: u64, size: i64, slide
     windows.sums.0
 }
 
+/// `IN_ORDER` says that the order of readings matters, so that overlapping windows share nothing.
 #[derive(Clone, Copy)]
-struct Sum;
+struct Sum<const IN_ORDER: bool>;
 
-impl Aggregate for Sum {
+impl<const IN_ORDER: bool> Aggregate for Sum<IN_ORDER> {
     type In = Reading;
     type Accumulator = i64;
     type Output = i64;
+
+    const IN_ORDER: bool = IN_ORDER;
 
     #[inline]
     fn create(&mut self) -> i64 {
@@ -206,13 +209,25 @@ async fn windows<A: Assigner>(n: usize, keys: u64, assigner: A) -> Out
 where
     A::Trigger: Trigger<Reading>,
 {
+    sums(n, keys, assigner, Sum::<false>).await
+}
+
+async fn sums<A: Assigner, const IN_ORDER: bool>(
+    n: usize,
+    keys: u64,
+    assigner: A,
+    aggregate: Sum<IN_ORDER>,
+) -> Out
+where
+    A::Trigger: Trigger<Reading>,
+{
     let WindowStreams { results, late } = stream::iter(readings(n, keys))
         .assign_timestamps(|reading: &Reading| Timestamp::from_millis(reading.time), watermarks())
         .key_by(|reading: &Reading| reading.key)
         .window(assigner)
         .allowed_lateness(millis(LATENESS))
         .side_output_late_data()
-        .aggregate(Sum);
+        .aggregate(aggregate);
     sum(results, late).await
 }
 
@@ -235,7 +250,7 @@ where
         .window(assigner)
         .allowed_lateness(millis(LATENESS))
         .side_output_late_data()
-        .aggregate(Sum);
+        .aggregate(Sum::<false>);
     sum(results, late).await
 }
 
@@ -294,7 +309,7 @@ async fn windows_every(n: usize, keys: u64, assigner: Tumbling, every: i64) -> O
         .window(assigner)
         .allowed_lateness(millis(LATENESS))
         .side_output_late_data()
-        .aggregate(Sum);
+        .aggregate(Sum::<false>);
     sum(results, late).await
 }
 
@@ -305,6 +320,9 @@ pub(crate) fn sliding(name: &'static str, about: &'static str, slide: i64) -> Ta
     let assigner = move || Sliding::of(millis(SIZE)).every(millis(slide));
     table.run("by hand, fast hash", move |n| block_on(by_hand::<Fast>(n, 1000, SIZE, slide)));
     table.run("windows", move |n| block_on(windows(n, 1000, assigner())));
+    table.run("windows, records in order", move |n| {
+        block_on(sums(n, 1000, assigner(), Sum::<true>))
+    });
     table
 }
 
@@ -377,7 +395,7 @@ async fn sessions(n: usize, keys: u64) -> Out {
         .key_by(|reading: &Reading| reading.key)
         .window(Session::with_gap(millis(GAP)))
         .side_output_late_data()
-        .aggregate(Sum);
+        .aggregate(Sum::<false>);
     sum(results, late).await
 }
 

@@ -95,31 +95,36 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let mut routes = 0;
-        let mut last = None;
+        let hash = hash_of(&key);
+        let (mut routes, mut last) = (0, None);
         for window in parts.assigner.assign(at) {
             if parts.is_gone(window) {
                 continue;
             }
             // All but the last of its windows borrow the record.
             if let Some(window) = last.replace(window) {
-                let index = self.index(window, parts.watermark);
+                self.find(window, parts.watermark);
                 let value = Share::Borrowed(&value);
-                routes += self.insert(parts, index, key.clone(), value, out)?;
+                routes += self.insert(parts, hash, key.clone(), value, out)?;
             }
         }
         let Some(window) = last else {
             return parts.late(value, at, out);
         };
-        let index = self.index(window, parts.watermark);
-        self.hot = index;
-        Ok(routes + self.insert(parts, index, key, Share::Owned(value), out)?)
+        self.find(window, parts.watermark);
+        Ok(routes + self.insert(parts, hash, key, Share::Owned(value), out)?)
     }
 
-    /// Where the window stands; opens it if it is not there.
+    /// Makes `window` the hot one; opens it if it is not there.
     #[inline]
-    fn index(&mut self, window: Window, watermark: Timestamp) -> usize {
-        match self.open.binary_search_by(|open| open.window.cmp(&window)) {
+    fn find(&mut self, window: Window, watermark: Timestamp) {
+        // Windows that overlap come one after the other, from the newest to the oldest.
+        let before = self.hot.wrapping_sub(1);
+        if self.open.get(before).is_some_and(|open| open.window == window) {
+            self.hot = before;
+            return;
+        }
+        self.hot = match self.open.binary_search_by(|open| open.window.cmp(&window)) {
             Ok(index) => index,
             Err(index) => {
                 let (table, updates) = (self.pool.take(), FxHashMap::default());
@@ -127,27 +132,27 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
                 self.open.insert(index, Open { window, complete, table, done: 0, updates });
                 index
             }
-        }
+        };
     }
 
+    /// Adds a record to the hot window.
+    #[inline]
     fn insert<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        index: usize,
+        hash: u64,
         key: K,
         value: Share<'_, T>,
         out: &mut Out,
     ) -> Result<usize, StreamError>
     where
-        A: Assigner,
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let open = &mut self.open[index];
+        let open = &mut self.open[self.hot];
         if open.complete {
-            return open.update(parts, key, value, out);
+            return open.update(parts, hash, key, value, out);
         }
-        let hash = hash_of(&key);
         match open.table.find(hash, &key) {
             Some(entry) => parts.body.add(&mut entry.value.contents, value),
             None => open.enter(parts, hash, key, value),
@@ -285,6 +290,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
     fn update<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
+        hash: u64,
         key: K,
         value: Share<'_, T>,
         out: &mut Out,
@@ -296,7 +302,6 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         let Self { window, table, updates, .. } = self;
         let (window, watermark) = (*window, parts.watermark);
         let pane = next_update(updates, &key);
-        let hash = hash_of(&key);
         if let Some(entry) = table.find(hash, &key) {
             let Kept { contents, side } = &mut entry.value;
             parts.body.add(contents, value);
