@@ -31,6 +31,8 @@ pub(crate) struct State {
     turn: usize,
     /// The reader that is to drive next, if it comes for it.
     preferred: Option<usize>,
+    /// How often one was preferred.
+    preferences: u64,
 }
 
 /// One output, as all readers see it.
@@ -47,8 +49,8 @@ pub(crate) struct PortState {
     pub(crate) discarded: u64,
     waiting: Option<(Waker, Wait)>,
     pub(crate) fail_on_stall: bool,
-    /// It has let the reader that is preferred go first.
-    gave_way: bool,
+    /// The last [preference](State::preferences) to which it gave way.
+    gave_way: u64,
     /// The full output that this reader waited for too long.
     pub(crate) stalled_by: Option<usize>,
 }
@@ -131,6 +133,7 @@ impl Board {
             watched: false,
             turn: 0,
             preferred: None,
+            preferences: 0,
         };
         Arc::new(Self { name, state: Mutex::new(state) })
     }
@@ -165,9 +168,7 @@ impl State {
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.woken = false;
-        if self.preferred.take().is_some() {
-            self.ports.iter_mut().for_each(|port| port.gave_way = false);
-        }
+        self.preferred = None;
     }
 
     /// Lets the reader of output `index` wait.
@@ -234,6 +235,7 @@ impl State {
         let routed = self.ports[index].routed;
         if self.ports.iter().all(|port| port.routed <= routed) {
             self.preferred = Some(index);
+            self.preferences += 1;
         }
     }
 
@@ -246,8 +248,9 @@ impl State {
     /// may be busy elsewhere.
     #[inline]
     pub(crate) fn gives_way(&mut self, own: usize) -> bool {
+        let preference = self.preferences;
         self.preferred.is_some_and(|other| other != own)
-            && !mem::replace(&mut self.ports[own].gave_way, true)
+            && mem::replace(&mut self.ports[own].gave_way, preference) != preference
     }
 
     /// Takes the wakers of those who wait and for whom `wanted` holds.
@@ -370,7 +373,7 @@ impl PortState {
             discarded: 0,
             waiting: None,
             fail_on_stall: false,
-            gave_way: false,
+            gave_way: 0,
             stalled_by: None,
         }
     }

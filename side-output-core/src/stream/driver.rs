@@ -4,7 +4,6 @@ use crate::output::{Collect, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::Stream;
 use std::fmt;
-use std::mem;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -87,25 +86,27 @@ where
 }
 
 /// Sets a flag if a panic goes by.
-pub(super) struct Noting<'a>(&'a mut bool);
+pub(super) struct Noting<'a>(Option<&'a mut bool>);
 
 impl<'a> Noting<'a> {
     #[inline]
     pub(super) const fn new(flag: &'a mut bool) -> Self {
-        Self(flag)
+        Self(Some(flag))
     }
 
     /// Nothing went by.
     #[inline]
-    pub(super) const fn disarm(self) {
-        mem::forget(self);
+    pub(super) fn disarm(mut self) {
+        self.0 = None;
     }
 }
 
 impl Drop for Noting<'_> {
-    #[cold]
+    #[inline]
     fn drop(&mut self) {
-        *self.0 = true;
+        if let Some(flag) = self.0.take() {
+            *flag = true;
+        }
     }
 }
 
