@@ -6,7 +6,8 @@ use futures::{StreamExt as _, join, stream};
 use rustc_hash::FxHashMap;
 use side_output::prelude::*;
 use side_output::{
-    Aggregate, Assigner, Late, Session, Sliding, Trigger, Tumbling, Watermarks, WindowResult,
+    Aggregate, Assigner, Element, Late, Session, Sliding, Trigger, Tumbling, Watermarks,
+    WindowResult,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -235,15 +236,19 @@ async fn elements<A: Assigner>(n: usize, keys: u64, assigner: A) -> Out
 where
     A::Trigger: Trigger<Reading>,
 {
-    let mut watermark = i64::MIN;
-    let elements = readings(n, keys).flat_map(move |reading| {
-        let at = Timestamp::from_millis(reading.time);
+    let mut readings = readings(n, keys);
+    let (mut watermark, mut due) = (i64::MIN, None);
+    let elements = std::iter::from_fn(move || {
+        if let Some(watermark) = due.take() {
+            return Some(Element::watermark(Timestamp::from_millis(watermark)));
+        }
+        let reading = readings.next()?;
         let next = reading.time - OUT_OF_ORDER - 1;
-        let mark = (next >= watermark.saturating_add(10)).then(|| {
+        if next >= watermark.saturating_add(10) {
             watermark = next;
-            side_output::Element::watermark(Timestamp::from_millis(next))
-        });
-        std::iter::once(side_output::Element::record(reading, at)).chain(mark)
+            due = Some(next);
+        }
+        Some(Element::record(reading, Timestamp::from_millis(reading.time)))
     });
     let WindowStreams { results, late } = DataStream::from_elements(stream::iter(elements))
         .key_by(|reading: &Reading| reading.key)

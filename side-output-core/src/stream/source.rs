@@ -12,8 +12,9 @@ pub(crate) const CHUNK: usize = 512;
 /// How many turns one poll may take before it lets other tasks run.
 pub(crate) const TURNS: usize = 64;
 
-/// After how many turns of one poll everybody who has something to read is woken. Who has
-/// [much](AWAITED) to read is woken at once: a wake-up of another thread costs more than a turn.
+/// After how many turns of one poll everybody who has something to read is woken, and after the
+/// first one, for those who wait for a first record. Who has [much](AWAITED) to read is woken at
+/// once. Not more often: to wake another thread costs more than a turn.
 pub(crate) const WAKING: usize = 16;
 
 /// How many records are worth a wake-up, unless a quarter of the lane is less.

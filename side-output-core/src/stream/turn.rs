@@ -98,8 +98,8 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             let mut turn = drive(&mut seat, CHUNK.min(room - staged));
             turns -= 1;
             handed += turn.own;
-            let all = turns == TURNS - 1 || turns.is_multiple_of(WAKING);
-            if turn.goes_on() && !all {
+            let due = turns == TURNS - 1 || turns.is_multiple_of(WAKING);
+            if turn.goes_on() && !due {
                 // Nobody needs the locks as long as little is staged.
                 staged = seat.staged.fullest();
                 if staged < AWAITED && room.saturating_sub(staged) >= AWAITED {
@@ -139,7 +139,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             if !stop && let Ok(next) = state.room(own) {
                 room = next;
                 state.begin();
-                let wakers = state.take_served(if all { 1 } else { AWAITED });
+                let wakers = state.take_served(if due { 1 } else { AWAITED });
                 drop((state, core));
                 wakers.wake();
                 if trash {
