@@ -34,6 +34,7 @@ pub(crate) struct State {
 }
 
 /// One output, as all readers see it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct PortState {
     pub(crate) spec: OutputSpec,
     pub(crate) open: bool,

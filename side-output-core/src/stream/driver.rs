@@ -97,6 +97,7 @@ impl<'a> Noting<'a> {
 
     /// Nothing went by.
     #[inline]
+    #[expect(clippy::mem_forget, reason = "it owns nothing; its destructor only sets the flag")]
     pub(super) const fn disarm(self) {
         mem::forget(self);
     }
