@@ -403,14 +403,22 @@ fn sources_that_hand_on_chunks_lose_nothing_between_polls() {
     all_arrive(|| output().map(|n| n));
 }
 
+/// With room for a whole turn.
+#[splitter]
+enum Wide {
+    #[main]
+    A(u32),
+    B(u32),
+}
+
 #[test]
 fn an_operator_that_panics_after_its_reader_ends_the_others_with_an_error() {
     let streams = stream::iter(0..10).split_with(|n: u32| {
         assert!(n < 2, "the operator's own");
-        [Two::A(n), Two::B(n)]
+        [Wide::A(n), Wide::B(n)]
     });
     let ledger = streams.ledger_handle();
-    let TwoStreams { a, b } = streams;
+    let WideStreams { a, b } = streams;
     reader_panics(a.for_each(|_| panic!("the reader's own")));
     let b: Vec<_> = block_on(b.results().collect());
     assert!(matches!(b[..], [Ok(0), Ok(1), Err(_)]), "{b:?}");
@@ -480,13 +488,6 @@ fn a_reader_that_panics_does_not_make_its_input_idle() {
     let expected = what_b_reads(false);
     assert!(!expected.contains(&Element::Mark(Mark::Idle)), "{expected:?}");
     assert_eq!(what_b_reads(true), expected);
-}
-
-#[splitter]
-enum Wide {
-    #[main]
-    A(u32),
-    B(u32),
 }
 
 #[test]

@@ -623,7 +623,8 @@ macro_rules! wired {
                     let ended = ended.borrow();
                     let Some(Ok(last)) = ended.as_ref() else {
                         let failed = ended.is_some();
-                        let cause = if failed { fails_at.is_some() } else { cancelled_after.is_some() };
+                        let cause =
+                            if failed { fails_at.is_some() } else { cancelled_after.is_some() };
                         prop_assert!(cause, "{:?}", ended);
                         return Ok(());
                     };
