@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use side_output::prelude::*;
 use side_output::stream::Source;
 use side_output::{Element, LedgerHandle, overflow_into};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::iter;
 use std::mem;
@@ -66,6 +67,15 @@ impl Outside {
         let awaited = !wakers.is_empty();
         wakers.into_iter().for_each(Waker::wake);
         awaited
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.lock().unwrap().others.len()
+    }
+
+    /// Whether the input has nothing at hand.
+    fn is_exhausted(&self) -> bool {
+        self.0.lock().unwrap().ready == 0
     }
 
     fn wait(&self, cx: &TaskContext<'_>) {
@@ -153,9 +163,10 @@ fn coming(most: u64) -> impl Strategy<Value = Coming> {
         .prop_map(|(count, wakes_itself, seed)| Coming { count, wakes_itself, seed })
 }
 
-/// What the readers got.
+/// What the readers got, and streams that stay open after their end: one that is dropped wakes the
+/// other readers.
 #[derive(Clone, Default)]
-struct Seen(Rc<RefCell<[Vec<u64>; 4]>>);
+struct Seen(Rc<RefCell<[Vec<u64>; 4]>>, Rc<RefCell<Vec<Box<dyn Any>>>>);
 
 impl Seen {
     /// Adds a record; the number of those that this reader has got.
@@ -163,6 +174,10 @@ impl Seen {
         let seen = &mut self.0.borrow_mut()[reader];
         seen.push(n);
         seen.len()
+    }
+
+    fn keep(&self, stream: impl Any) {
+        self.1.borrow_mut().push(Box::new(stream));
     }
 
     fn counts(&self) -> [usize; 4] {
@@ -175,7 +190,10 @@ impl Seen {
 enum Moment {
     Polled,
     /// Nobody was woken.
-    AllWait,
+    AllWait {
+        /// They wait for nothing of the runtime's.
+        resting: bool,
+    },
 }
 
 /// Polls those of `tasks` that were woken until all have ended, and says whether one panicked.
@@ -201,7 +219,7 @@ fn run(
             tasks.iter().enumerate().filter(ready).map(|(index, _)| index).collect();
         let Ok(count) = u32::try_from(ready.len()) else { unreachable!("a handful of tasks") };
         if count == 0 {
-            let ledgers = check(Moment::AllWait);
+            let ledgers = check(Moment::AllWait { resting: outside.waiting() >= tasks.len() });
             assert!(outside.comes(), "all tasks wait for ever: {ledgers:#?}");
             continue;
         }
@@ -238,28 +256,45 @@ enum Reading {
     Elements,
     /// It lets others run now and then.
     Yielding,
+    /// It is busy elsewhere now and then.
+    Resting,
 }
 
 fn reading() -> impl Strategy<Value = Reading> {
-    use Reading::{Chunks, Elements, ForEach, Next, Yielding};
-    prop::sample::select(vec![ForEach, Next, Chunks, Elements, Yielding])
+    use Reading::{Chunks, Elements, ForEach, Next, Resting, Yielding};
+    prop::sample::select(vec![ForEach, Next, Chunks, Elements, Yielding, Resting])
 }
 
-/// Reads to the end; `take` gets the records, and how many there were does not matter to it.
+/// Reads to the end; panics when it has got more than `panics_after`.
 fn reader<Src: Source<u64> + 'static>(
     reading: Reading,
     mut stream: DataStream<u64, Src>,
-    mut take: impl FnMut(u64) + 'static,
+    index: usize,
+    (seen, outside): (&Seen, &Outside),
+    panics_after: Option<usize>,
 ) -> Task {
+    let (seen, outside) = (seen.clone(), outside.clone());
+    let add = seen.clone();
+    let take = move |n| {
+        let count = add.add(index, n);
+        if panics_after.is_some_and(|most| count > most) {
+            // Without the message of a panic.
+            resume_unwind(Box::new(()));
+        }
+        count
+    };
     match reading {
-        Reading::ForEach => Box::pin(async move { stream.for_each(take).await.unwrap() }),
+        Reading::ForEach => {
+            Box::pin(async move { stream.for_each(|n| _ = take(n)).await.unwrap() })
+        }
         Reading::Next => Box::pin(async move {
             while let Some(n) = stream.next().await {
                 take(n);
             }
+            seen.keep(stream);
         }),
         Reading::Chunks => Box::pin(async move {
-            stream.for_each_chunk(|chunk| chunk.for_each(&mut take)).await.unwrap();
+            stream.for_each_chunk(|chunk| chunk.for_each(|n| _ = take(n))).await.unwrap();
         }),
         Reading::Elements => Box::pin(async move {
             let mut elements = stream.elements();
@@ -270,14 +305,19 @@ fn reader<Src: Source<u64> + 'static>(
             }
         }),
         Reading::Yielding => Box::pin(async move {
-            let mut count = 0_u32;
             while let Some(n) = stream.next().await {
-                take(n);
-                count += 1;
-                if count.is_multiple_of(100) {
+                if take(n).is_multiple_of(100) {
                     yield_now().await;
                 }
             }
+        }),
+        Reading::Resting => Box::pin(async move {
+            while let Some(n) = stream.next().await {
+                if take(n).is_multiple_of(1000) {
+                    outside.later().await;
+                }
+            }
+            seen.keep(stream);
         }),
     }
 }
@@ -375,19 +415,15 @@ macro_rules! readers {
                     let ledger = streams.ledger_handle();
                     let OutStreams { a, b, c } = streams;
                     let seen = Seen::default();
-                    let take = |reader| {
-                        let seen = seen.clone();
-                        move |n| _ = seen.add(reader, n)
-                    };
                     let mut tasks: Vec<Task> = Vec::new();
                     if driven {
                         let driver = a.driver();
                         tasks.push(Box::pin(async { driver.await.unwrap() }));
                     }
                     let readers = [
-                        reader(readings[0], a, take(0)),
-                        reader(readings[1], b, take(1)),
-                        reader(readings[2], c, take(2)),
+                        reader(readings[0], a, 0, (&seen, &outside), None),
+                        reader(readings[1], b, 1, (&seen, &outside), None),
+                        reader(readings[2], c, 2, (&seen, &outside), None),
                     ];
                     if one_task {
                         let [a, b, c] = readers;
@@ -398,8 +434,21 @@ macro_rules! readers {
                     run(tasks, &outside, seed, &seen, |moment| {
                         let ledger = ledger.read();
                         assert_balanced(&ledger);
-                        if moment == Moment::AllWait {
-                            assert_all_read(&ledger);
+                        if let Moment::AllWait { resting } = moment {
+                            let goes_on = !readings.iter().any(|r| matches!(r, Reading::Resting));
+                            if goes_on {
+                                assert_all_read(&ledger);
+                            }
+                            // Whoever does not rest has come as far as it can.
+                            let mut full = ledger.outputs.iter();
+                            assert!(
+                                resting
+                                    || one_task
+                                    || outside.is_exhausted()
+                                    || ledger.received == coming.count
+                                    || full.any(|output| output.blocking && output.buffered > 0),
+                                "nobody asks the input, which is ready: {ledger:#?}"
+                            );
                         }
                         vec![ledger]
                     });
@@ -714,22 +763,16 @@ fn upper() -> impl Strategy<Value = Upper> {
 struct Readers {
     tasks: Vec<Task>,
     seen: Seen,
+    outside: Outside,
     rng: Rng,
 }
 
 impl Readers {
     fn read<Src: Source<u64> + 'static>(&mut self, index: usize, stream: DataStream<u64, Src>) {
-        let seen = self.seen.clone();
-        let panics_after = (self.rng.below(6) == 0).then(|| self.rng.below(500));
-        let take = move |n| {
-            let count = seen.add(index, n) as u64;
-            if panics_after.is_some_and(|after| count > after) {
-                // Without the message of a panic.
-                resume_unwind(Box::new(()));
-            }
-        };
+        let panics_after = (self.rng.below(6) == 0).then(|| self.rng.index(500));
         let reading = [Reading::ForEach, Reading::Next][self.rng.index(2)];
-        self.tasks.push(reader(reading, stream, take));
+        let around = (&self.seen, &self.outside);
+        self.tasks.push(reader(reading, stream, index, around, panics_after));
     }
 
     fn read_two<X, Y>(&mut self, x: DataStream<u64, X>, y: DataStream<u64, Y>)
@@ -790,8 +833,12 @@ macro_rules! networks {
                     let mut ledgers = vec![streams.ledger_handle()];
                     let UpStreams { a, b } = streams;
                     let seen = Seen::default();
-                    let rng = Rng(seed);
-                    let mut readers = Readers { tasks: Vec::new(), seen: seen.clone(), rng };
+                    let mut readers = Readers {
+                        tasks: Vec::new(),
+                        seen: seen.clone(),
+                        outside: outside.clone(),
+                        rng: Rng(seed),
+                    };
                     match shape {
                         Shape::Union => {
                             let streams = a.union(b).split_with(down);
@@ -837,7 +884,7 @@ macro_rules! networks {
                         for ledger in &ledgers {
                             assert_balanced(ledger);
                             assert_eq!((ledger.failed, ledger.fired), (0, 0), "{ledger:#?}");
-                            if moment == Moment::AllWait {
+                            if moment != Moment::Polled {
                                 assert_all_read(ledger);
                             }
                         }
