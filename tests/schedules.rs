@@ -121,10 +121,12 @@ impl Stream for Input {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<u64>> {
         let this = &mut *self;
+        let mut arrivals = this.outside.0.lock().unwrap();
+        // Who does not have to wait is not woken for it later.
+        arrivals.input = None;
         if this.next == this.end {
             return Poll::Ready(None);
         }
-        let mut arrivals = this.outside.0.lock().unwrap();
         if arrivals.ready == 0 {
             if this.wakes_itself && arrivals.rng.below(2) == 0 {
                 arrivals.ready = 1 + arrivals.rng.below(2000);
