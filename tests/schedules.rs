@@ -436,6 +436,8 @@ macro_rules! readers {
                     run(tasks, &outside, seed, &seen, |moment| {
                         let ledger = ledger.read();
                         assert_balanced(&ledger);
+                        assert!(ledger["a"].buffered <= $a, "{ledger:#?}");
+                        assert!(ledger["b"].buffered <= $b, "{ledger:#?}");
                         if let Moment::AllWait { resting } = moment {
                             let goes_on = !readings.iter().any(|r| matches!(r, Reading::Resting));
                             if goes_on {
