@@ -555,6 +555,41 @@ fn a_reader_that_waits_takes_over_from_one_that_was_asked_to_come_again() {
 }
 
 #[test]
+fn a_reader_that_waits_is_told_of_a_single_record_and_of_the_end() {
+    let waiting: Arc<Mutex<Option<DataStream<u32>>>> = Arc::default();
+    let b_woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&b_woken));
+    let (inside, inside_waker) = (Arc::clone(&waiting), waker.clone());
+    let mut polls = 0;
+    let input = stream::poll_fn(move |_| {
+        polls += 1;
+        match polls {
+            1 => {
+                let cx = &mut TaskContext::from_waker(&inside_waker);
+                let mut b = inside.lock().unwrap();
+                assert!(b.as_mut().unwrap().poll_next_unpin(cx).is_pending());
+                Poll::Ready(Some(7))
+            }
+            2 | 3 => Poll::Pending,
+            _ => Poll::Ready(None),
+        }
+    });
+    let WideStreams { mut a, b } = input.split_with(Wide::B);
+    *waiting.lock().unwrap() = Some(b.boxed());
+    let idle = noop_waker();
+    assert!(a.poll_next_unpin(&mut TaskContext::from_waker(&idle)).is_pending());
+    assert!(b_woken.take());
+    let mut b = waiting.lock().unwrap().take().unwrap();
+    let cx = &mut TaskContext::from_waker(&waker);
+    assert_eq!(b.poll_next_unpin(cx), Poll::Ready(Some(7)));
+    assert!(b.poll_next_unpin(cx).is_pending());
+    // The other one comes to the end.
+    assert_eq!(a.poll_next_unpin(&mut TaskContext::from_waker(&idle)), Poll::Ready(None));
+    assert!(b_woken.take());
+    assert_eq!(b.poll_next_unpin(cx), Poll::Ready(None));
+}
+
+#[test]
 fn watermarks_that_fire_many_windows_keep_to_the_capacity() {
     let (keys, windows) = (50, 60);
     let records = (0..windows)
