@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::assert_balanced;
+use common::{assert_balanced, is_subsequence};
 use futures::executor::block_on;
 use futures::task::noop_waker;
 use futures::{Stream, stream};
@@ -85,11 +85,6 @@ fn input(acts: Vec<(Act, bool)>) -> impl Stream<Item = (usize, Act)> + Send {
         next += 1;
         Poll::Ready(Some((next - 1, act)))
     })
-}
-
-fn is_subsequence(part: &[usize], whole: &[usize]) -> bool {
-    let mut whole = whole.iter();
-    part.iter().all(|record| whole.any(|other| other == record))
 }
 
 macro_rules! schedule {

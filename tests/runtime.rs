@@ -4,11 +4,16 @@
 use futures::channel::mpsc::unbounded;
 use futures::executor::block_on;
 use futures::task::noop_waker;
-use futures::{FutureExt as _, StreamExt as _, stream};
+use futures::{FutureExt as _, Sink, StreamExt as _, stream};
 use side_output::prelude::*;
 use side_output::stream::Source;
-use side_output::{Count, Element, Mark, Watermarks};
+use side_output::{Count, Element, Mark, TestClock, Watermarks, overflow_into};
+use std::cell::RefCell;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
@@ -55,6 +60,36 @@ impl Wake for Told {
             then();
         }
         _ = sender.send("done");
+    }
+}
+
+/// Remembers whether it was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Woken {
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Polls a future as often as it is woken; it must not wait for anything else.
+#[track_caller]
+fn finish<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(&waker)) {
+            return output;
+        }
+        assert!(woken.take(), "it waits for ever");
     }
 }
 
@@ -332,4 +367,350 @@ fn a_union_cannot_hide_the_error_of_an_input_behind_the_others() {
 fn a_filter_that_rejects_everything_lets_others_run() {
     let mut filtered = DataStream::from_stream(stream::repeat(1)).filter(|n| *n == 2);
     assert!(filtered.next().now_or_never().is_none());
+}
+
+/// More records than one poll takes from a source that hands on chunks.
+const MANY: u32 = 50_000;
+
+#[test]
+fn sources_that_hand_on_chunks_lose_nothing_between_polls() {
+    fn all_arrive<Src: Source<u32>>(stream: impl Fn() -> DataStream<u32, Src>) {
+        let expected = (0..MANY).collect::<Vec<_>>();
+        let mut read = Vec::new();
+        block_on(stream().for_each(|n| read.push(n))).unwrap();
+        assert!(read == expected, "for_each: {} of {MANY}", read.len());
+        let read = block_on(stream().fold(Vec::new(), Vec::push)).unwrap();
+        assert!(read == expected, "fold: {} of {MANY}", read.len());
+        let mut read = Vec::new();
+        block_on(stream().map(|n| n + 1).for_each(|n| read.push(n - 1))).unwrap();
+        assert!(read == expected, "map: {} of {MANY}", read.len());
+    }
+    let numbers = || DataStream::from_stream(stream::iter(0..MANY));
+    let output = || {
+        let TwoStreams { a, b } = stream::iter(0..MANY).split_with(Two::A);
+        b.discard();
+        a
+    };
+    all_arrive(numbers);
+    all_arrive(|| numbers().boxed());
+    all_arrive(|| numbers().filter(|_| true));
+    all_arrive(|| numbers().union(DataStream::from_stream(stream::empty())));
+    all_arrive(|| {
+        DataStream::from_elements(stream::iter(0..MANY).map(|n| Element::record(n, at(n.into()))))
+    });
+    all_arrive(output);
+    all_arrive(|| output().boxed());
+    all_arrive(|| output().map(|n| n));
+}
+
+/// With room for a whole turn.
+#[splitter]
+enum Wide {
+    #[main]
+    A(u32),
+    B(u32),
+}
+
+#[test]
+fn an_operator_that_panics_after_its_reader_ends_the_others_with_an_error() {
+    let streams = stream::iter(0..10).split_with(|n: u32| {
+        assert!(n < 2, "the operator's own");
+        [Wide::A(n), Wide::B(n)]
+    });
+    let ledger = streams.ledger_handle();
+    let WideStreams { a, b } = streams;
+    reader_panics(a.for_each(|_| panic!("the reader's own")));
+    let b: Vec<_> = block_on(b.results().collect());
+    assert!(matches!(b[..], [Ok(0), Ok(1), Err(_)]), "{b:?}");
+    let error = b[2].as_ref().unwrap_err();
+    assert_eq!(error.to_string(), "a function of the stream panicked: the operator's own");
+    let ledger = ledger.read();
+    assert!(ledger.is_balanced(), "{ledger:?}");
+    assert_eq!((ledger.received, ledger.failed), (3, 1));
+    assert_eq!((ledger["a"].delivered, ledger["a"].discarded), (1, 1));
+}
+
+#[test]
+fn an_operator_that_panics_after_the_reader_of_a_tap_ends_the_others_with_an_error() {
+    #[splitter]
+    enum Tapped {
+        #[main]
+        A(u32),
+        #[tap]
+        T(u32),
+    }
+    let streams = stream::iter(0..10).split_with(|n: u32, cx: &mut Context<Tapped>| {
+        assert!(n < 2, "the operator's own");
+        cx.output(Tapped::T_TAG, n);
+        Tapped::A(n)
+    });
+    let ledger = streams.ledger_handle();
+    let TappedStreams { a, t } = streams;
+    reader_panics(t.for_each(|_| panic!("the reader's own")));
+    let a: Vec<_> = block_on(a.results().collect());
+    assert!(matches!(a[..], [Ok(0), Ok(1), Err(_)]), "{a:?}");
+    let ledger = ledger.read();
+    assert!(ledger.is_balanced(), "{ledger:?}");
+    assert_eq!((ledger.received, ledger.failed), (3, 1));
+}
+
+#[test]
+fn a_reader_that_panics_does_not_make_its_input_idle() {
+    fn what_b_reads(a_panics: bool) -> Vec<Element<u32>> {
+        let clock = TestClock::at(Timestamp::from_secs(100));
+        let (input, records) = unbounded();
+        let watermarks =
+            Watermarks::monotonous().with_idleness(Duration::from_secs(10), clock.clone());
+        let TwoStreams { a, b } = DataStream::from_stream(records)
+            .assign_timestamps(|n: &u32| Timestamp::from_secs((*n).into()), watermarks)
+            .split_with(parity);
+        let mut b = b.elements();
+        let mut read = Vec::new();
+        let waker = noop_waker();
+        let cx = &mut TaskContext::from_waker(&waker);
+        input.unbounded_send(1).unwrap();
+        while let Poll::Ready(element) = b.poll_next_unpin(cx) {
+            read.push(element.unwrap().unwrap());
+        }
+        clock.advance(Duration::from_secs(9));
+        input.unbounded_send(2).unwrap();
+        let a = a.for_each(|n| assert!(!a_panics, "the reader's own, at {n}"));
+        let mut a = Box::pin(a);
+        let panicked = catch_unwind(AssertUnwindSafe(|| a.as_mut().poll(cx).is_pending())).is_err();
+        assert_eq!(panicked, a_panics);
+        // Eleven seconds after the first record, but two after the second.
+        clock.advance(Duration::from_secs(2));
+        while let Poll::Ready(element) = b.poll_next_unpin(cx) {
+            read.push(element.unwrap().unwrap());
+        }
+        read
+    }
+    let expected = what_b_reads(false);
+    assert!(!expected.contains(&Element::Mark(Mark::Idle)), "{expected:?}");
+    assert_eq!(what_b_reads(true), expected);
+}
+
+#[test]
+fn what_a_panicking_reader_took_from_its_lane_and_did_not_read_is_discarded() {
+    let streams =
+        stream::iter(0..6).split_with(|n: u32| if n < 4 { Wide::A(n) } else { Wide::B(n) });
+    let ledger = streams.ledger_handle();
+    let WideStreams { a, mut b } = streams;
+    assert_eq!(block_on(b.next()), Some(4));
+    reader_panics(a.for_each(|n| assert!(n < 1, "the reader's own")));
+    let ledger = ledger.read();
+    assert!(ledger.is_balanced(), "{ledger:?}");
+    assert_eq!((ledger["a"].delivered, ledger["a"].discarded), (2, 2));
+}
+
+#[test]
+fn a_reader_that_waits_gets_its_first_record_after_one_turn() {
+    let WideStreams { a, mut b } = stream::iter(0..20_000)
+        .split_with(|n: u32| if n % 100 == 50 { Wide::B(n) } else { Wide::A(n) });
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let (mut read, mut read_before) = (0, None);
+    block_on(a.for_each(|_| {
+        let cx = &mut TaskContext::from_waker(&waker);
+        if read == 0 {
+            assert!(b.poll_next_unpin(cx).is_pending());
+        } else if read_before.is_none() && woken.take() {
+            read_before = Some(read);
+            assert_eq!(b.poll_next_unpin(cx), Poll::Ready(Some(50)));
+        }
+        read += 1;
+        if read_before.is_some() {
+            while b.poll_next_unpin(cx).is_ready() {}
+        }
+    }))
+    .unwrap();
+    // A turn is of 512 records.
+    assert!(read_before.unwrap() <= 512, "{read_before:?}");
+}
+
+#[test]
+fn a_reader_that_waits_takes_over_from_one_that_was_asked_to_come_again() {
+    let [a_woken, b_woken] = [(); 2].map(|()| Arc::new(Woken::default()));
+    let waiting: Arc<Mutex<Option<DataStream<u32>>>> = Arc::default();
+    let (inside, waker) = (Arc::clone(&waiting), Waker::from(Arc::clone(&b_woken)));
+    let mut n = 0;
+    let input = stream::poll_fn(move |_| {
+        n += 1;
+        if n == 10 {
+            let mut b = inside.lock().unwrap();
+            let cx = &mut TaskContext::from_waker(&waker);
+            assert!(b.as_mut().unwrap().poll_next_unpin(cx).is_pending());
+        }
+        Poll::Ready(Some(n))
+    });
+    let TwoStreams { mut a, b } = input.split_with(|n: u32| (n == 39_000).then_some(Two::B(n)));
+    *waiting.lock().unwrap() = Some(b.boxed());
+    let waker = Waker::from(Arc::clone(&a_woken));
+    assert!(a.poll_next_unpin(&mut TaskContext::from_waker(&waker)).is_pending());
+    assert!(a_woken.take());
+    // The one that drove may be busy elsewhere for long, and the input is ready.
+    assert!(b_woken.take());
+    let mut b = waiting.lock().unwrap().take().unwrap();
+    assert_eq!(finish(b.next()), Some(39_000));
+}
+
+#[test]
+fn a_reader_that_waits_is_told_of_a_single_record_and_of_the_end() {
+    let waiting: Arc<Mutex<Option<DataStream<u32>>>> = Arc::default();
+    let b_woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&b_woken));
+    let (inside, inside_waker) = (Arc::clone(&waiting), waker.clone());
+    let mut polls = 0;
+    let input = stream::poll_fn(move |_| {
+        polls += 1;
+        match polls {
+            1 => {
+                let cx = &mut TaskContext::from_waker(&inside_waker);
+                let mut b = inside.lock().unwrap();
+                assert!(b.as_mut().unwrap().poll_next_unpin(cx).is_pending());
+                Poll::Ready(Some(7))
+            }
+            2 | 3 => Poll::Pending,
+            _ => Poll::Ready(None),
+        }
+    });
+    let WideStreams { mut a, b } = input.split_with(Wide::B);
+    *waiting.lock().unwrap() = Some(b.boxed());
+    let idle = noop_waker();
+    assert!(a.poll_next_unpin(&mut TaskContext::from_waker(&idle)).is_pending());
+    assert!(b_woken.take());
+    let mut b = waiting.lock().unwrap().take().unwrap();
+    let cx = &mut TaskContext::from_waker(&waker);
+    assert_eq!(b.poll_next_unpin(cx), Poll::Ready(Some(7)));
+    assert!(b.poll_next_unpin(cx).is_pending());
+    // The other one comes to the end.
+    assert_eq!(a.poll_next_unpin(&mut TaskContext::from_waker(&idle)), Poll::Ready(None));
+    assert!(b_woken.take());
+    assert_eq!(b.poll_next_unpin(cx), Poll::Ready(None));
+}
+
+#[test]
+fn watermarks_that_fire_many_windows_keep_to_the_capacity() {
+    let (keys, windows) = (50, 60);
+    let records = (0..windows)
+        .flat_map(move |millis| (0..keys).map(move |key: u32| Element::record(key, at(millis))));
+    let watermarks = (0..windows).map(|millis| Element::watermark(at(millis)));
+    let input = stream::iter(records.chain(watermarks)).chain(stream::pending());
+    let streams = DataStream::from_elements(input)
+        .key_by(|key: &u32| *key)
+        .window(Tumbling::of(Duration::from_millis(1)))
+        .side_output_late_data()
+        .aggregate(Count::new());
+    let ledger = streams.ledger_handle();
+    let WindowStreams { results, mut late } = streams;
+    for _ in 0..windows {
+        assert!(late.next().now_or_never().is_none());
+    }
+    let ledger = ledger.read();
+    assert!(ledger.is_balanced(), "{ledger:?}");
+    assert!((512..=1024).contains(&ledger["results"].buffered), "{ledger:?}");
+    drop(results);
+}
+
+#[test]
+fn an_overflow_gets_nothing_of_a_stream_that_was_dropped() {
+    let mut spilled = 0;
+    let goes_away = |stream: DataStream<u32>| {
+        drop(stream);
+        std::future::ready(())
+    };
+    let run = stream::iter(0..100)
+        .split_with(Two::A)
+        .wire()
+        .a(overflow_into(goes_away, each(|_| spilled += 1)))
+        .b(discard())
+        .run();
+    let ledger = finish(run).unwrap();
+    assert!(ledger.is_balanced(), "{ledger:?}");
+    assert_eq!((ledger["a"].discarded, spilled), (100, 0));
+}
+
+/// What two sinks have to do with each other: one gives a permit for each record that it flushes,
+/// the other takes one for each record.
+#[derive(Clone, Default)]
+struct Permits(Rc<RefCell<(u32, Option<Waker>)>>);
+
+struct GivesOnFlush {
+    permits: Permits,
+    held_back: u32,
+}
+
+impl Sink<u32> for GivesOnFlush {
+    type Error = Infallible;
+
+    fn poll_ready(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, _: u32) -> Result<(), Infallible> {
+        self.held_back += 1;
+        Ok(())
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        _: &mut TaskContext<'_>,
+    ) -> Poll<Result<(), Infallible>> {
+        let given = std::mem::take(&mut self.held_back);
+        let (permits, waiting) = &mut *self.permits.0.borrow_mut();
+        *permits += given;
+        if let Some(waker) = waiting.take() {
+            waker.wake();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Result<(), Infallible>> {
+        self.poll_flush(cx)
+    }
+}
+
+struct Takes(Permits);
+
+impl Sink<u32> for Takes {
+    type Error = Infallible;
+
+    fn poll_ready(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Result<(), Infallible>> {
+        let (permits, waiting) = &mut *self.0.0.borrow_mut();
+        if *permits > 0 {
+            return Poll::Ready(Ok(()));
+        }
+        *waiting = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn start_send(self: Pin<&mut Self>, _: u32) -> Result<(), Infallible> {
+        self.0.0.borrow_mut().0 -= 1;
+        Ok(())
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn a_full_output_waits_only_after_the_others_were_flushed() {
+    for flushed_first in [true, false] {
+        let permits = Permits::default();
+        let gives = GivesOnFlush { permits: permits.clone(), held_back: 0 };
+        let wiring = stream::iter(0..100).split_with(parity).wire();
+        let ledger = if flushed_first {
+            finish(wiring.a(gives).b(Takes(permits)).run())
+        } else {
+            finish(wiring.a(Takes(permits)).b(gives).run())
+        };
+        let ledger = ledger.unwrap();
+        assert!(ledger.is_balanced(), "{ledger:?}");
+        assert_eq!((ledger["a"].delivered, ledger["b"].delivered), (50, 50));
+    }
 }

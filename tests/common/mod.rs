@@ -28,6 +28,12 @@ pub(crate) fn assert_balanced(ledger: &Ledger) {
     assert!(ledger.is_balanced(), "{ledger:#?}");
 }
 
+/// Whether `part` is `whole` with some records left out.
+pub(crate) fn is_subsequence<T: PartialEq>(part: &[T], whole: &[T]) -> bool {
+    let mut whole = whole.iter();
+    part.iter().all(|record| whole.any(|other| other == record))
+}
+
 /// A small deterministic generator for schedules.
 pub(crate) struct Rng(pub(crate) u64);
 
