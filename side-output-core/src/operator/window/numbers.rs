@@ -96,6 +96,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "that many keys take minutes there, and nothing else is tried")]
     fn after_many_keys_memory_is_given_back() {
         let mut numbers = Numbers::new();
         let many = 0..2 * u32::try_from(RECYCLED).expect("a small number");
