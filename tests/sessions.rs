@@ -1,13 +1,16 @@
 //! Sessions have an engine of their own; any trigger takes windows out of it. Whatever comes, the
 //! general one says the same with a trigger that does what sessions do.
 
+mod common;
+
+use common::OneByOne;
 use proptest::prelude::*;
 use side_output::operator::{Operator as _, Progress, Windows};
 use side_output::output::Tally;
 use side_output::prelude::*;
 use side_output::{
-    Assigner, Collect, EventTime, Late, Mark, RouteLate, Trigger, TriggerContext, Verdict, Window,
-    WindowContext, WindowProcess,
+    Assigner, Collect, EventTime, Late, Mark, RouteLate, Trigger, Window, WindowContext,
+    WindowProcess,
 };
 use std::time::Duration;
 
@@ -95,31 +98,6 @@ enum Step {
     Record(u8, i64),
     /// With so much room in each turn.
     Watermark(i64, usize),
-}
-
-/// What [`EventTime`] does, in the general engine.
-struct General;
-
-impl Trigger<Record> for General {
-    type State = ();
-
-    fn on_record(
-        &mut self,
-        record: &Record,
-        at: Timestamp,
-        state: &mut (),
-        cx: &mut TriggerContext<'_>,
-    ) -> Verdict {
-        EventTime.on_record(record, at, state, cx)
-    }
-
-    fn on_timer(&mut self, at: Timestamp, state: &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
-        Trigger::<Record>::on_timer(&mut EventTime, at, state, cx)
-    }
-
-    fn on_merge(&mut self, state: &mut (), other: (), cx: &mut TriggerContext<'_>) {
-        Trigger::<Record>::on_merge(&mut EventTime, state, other, cx);
-    }
 }
 
 /// Sessions whose gap depends on the time, so that one record can bridge many; some records are in
@@ -224,7 +202,7 @@ proptest! {
         lateness in prop_oneof![Just(0u64), 0..60u64, Just(u64::MAX)], finals in any::<bool>(),
     ) {
         let assigner = Uneven { gap, wild };
-        let general = run(Windows::new(assigner).trigger(General), lateness, finals, &steps);
+        let general = run(Windows::new(assigner).trigger(OneByOne), lateness, finals, &steps);
         let (events, tally) = run(Windows::new(assigner), lateness, finals, &steps);
         prop_assert_eq!(events, general.0);
         prop_assert_eq!(format!("{tally:?}"), format!("{:?}", general.1));
@@ -240,6 +218,6 @@ fn sessions_that_fire_again_and_again() {
         records.chain([Step::Watermark(10 * round + 9, 100)])
     };
     let steps: Vec<_> = (0..1500).flat_map(round).collect();
-    let general = run(Windows::new(assigner).trigger(General), 1_000_000, true, &steps);
+    let general = run(Windows::new(assigner).trigger(OneByOne), 1_000_000, true, &steps);
     assert_eq!(run(Windows::new(assigner), 1_000_000, true, &steps).0, general.0);
 }

@@ -1,11 +1,14 @@
 //! Every window operator against a small reference over the whole input.
 
+mod common;
+
+use common::OneByOne;
 use proptest::prelude::*;
 use side_output::operator::{KeepAll, LateToOutput, Operator, Progress, Windowed, Windows};
 use side_output::output::Tally;
 use side_output::{
     Aggregate, Assigner, Collect, EventTime, Late, Mark, Pane, Session, Sliding, Timestamp,
-    Trigger, TriggerContext, Tumbling, Verdict, Window, WindowResult,
+    Trigger, Tumbling, Window, WindowResult,
 };
 use std::time::Duration;
 
@@ -314,27 +317,6 @@ fn sessions(gap: u64) -> impl Fn(i64) -> Vec<Window> {
         }
         let last = clamp(i128::from(time) + i128::from(gap) - 1);
         vec![Window::through(Timestamp::from_millis(time), last)]
-    }
-}
-
-/// What [`EventTime`] does, told one window at a time.
-struct OneByOne;
-
-impl Trigger<Record> for OneByOne {
-    type State = ();
-
-    fn on_record(
-        &mut self,
-        record: &Record,
-        at: Timestamp,
-        state: &mut (),
-        cx: &mut TriggerContext<'_>,
-    ) -> Verdict {
-        EventTime.on_record(record, at, state, cx)
-    }
-
-    fn on_timer(&mut self, at: Timestamp, state: &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
-        Trigger::<Record>::on_timer(&mut EventTime, at, state, cx)
     }
 }
 

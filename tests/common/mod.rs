@@ -5,6 +5,7 @@ use futures::executor::block_on;
 use futures::future::join;
 use futures::{Stream, StreamExt as _};
 use side_output::prelude::*;
+use side_output::{EventTime, Trigger, TriggerContext, Verdict};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -32,6 +33,34 @@ pub(crate) fn assert_balanced(ledger: &Ledger) {
 pub(crate) fn is_subsequence<T: PartialEq>(part: &[T], whole: &[T]) -> bool {
     let mut whole = whole.iter();
     part.iter().all(|record| whole.any(|other| other == record))
+}
+
+/// What [`EventTime`] does, in the engine that keeps windows one by one.
+pub(crate) struct OneByOne;
+
+impl<T> Trigger<T> for OneByOne
+where
+    EventTime: Trigger<T, State = ()>,
+{
+    type State = ();
+
+    fn on_record(
+        &mut self,
+        record: &T,
+        at: Timestamp,
+        state: &mut (),
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        EventTime.on_record(record, at, state, cx)
+    }
+
+    fn on_timer(&mut self, at: Timestamp, state: &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
+        Trigger::<T>::on_timer(&mut EventTime, at, state, cx)
+    }
+
+    fn on_merge(&mut self, state: &mut (), other: (), cx: &mut TriggerContext<'_>) {
+        Trigger::<T>::on_merge(&mut EventTime, state, other, cx);
+    }
 }
 
 /// A small deterministic generator for schedules.

@@ -221,12 +221,11 @@ impl State {
         port.delivered += records as u64;
         port.stalled_by = None;
         self.moves += 1;
-        let waits =
-            |port: &PortState| matches!(port.waiting, Some((_, Wait::Room(full))) if full == index);
-        if let Some(waiter) = self.ports.iter().position(waits) {
+        let wanted = |wait| wait == Wait::Room(index);
+        if let Some(waiter) = self.ports.iter().position(|port| port.waits(wanted)) {
             self.prefer(waiter);
         }
-        self.take_waiting(|wait| wait == Wait::Room(index))
+        self.take_waiting(wanted)
     }
 
     /// Prefers that the reader of output `index` drives next, if nobody gets more records: what a
@@ -257,7 +256,7 @@ impl State {
     pub(crate) fn take_waiting(&mut self, wanted: impl Fn(Wait) -> bool) -> Wakers {
         let mut wakers = Wakers::default();
         for port in &mut self.ports {
-            if port.waiting.as_ref().is_some_and(|(_, wait)| wanted(*wait)) {
+            if port.waits(&wanted) {
                 wakers.push(port.waiting.take().expect("checked").0);
             }
         }
@@ -381,6 +380,12 @@ impl PortState {
     #[inline]
     fn blocks(&self) -> bool {
         self.open && matches!(self.spec.overflow, Overflow::Block)
+    }
+
+    /// Whether its reader waits, and for what is `wanted`.
+    #[inline]
+    fn waits(&self, wanted: impl Fn(Wait) -> bool) -> bool {
+        self.waiting.as_ref().is_some_and(|(_, wait)| wanted(*wait))
     }
 
     pub(crate) fn forget_waiter(&mut self) -> Option<Waker> {

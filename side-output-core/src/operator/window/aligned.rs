@@ -70,11 +70,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             && hot.window.contains(at)
             && !hot.complete
         {
-            let (hash, value) = (hash_of(&key), Share::Owned(value));
-            match hot.table.find(hash, &key) {
-                Some(entry) => parts.body.add(&mut entry.value.contents, value),
-                None => hot.enter(parts, hash, key, value),
-            }
+            hot.add(parts, hash_of(&key), key, Share::Owned(value));
             return Ok(0);
         }
         self.elsewhere(parts, key, value, at, out)
@@ -153,10 +149,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         if open.complete {
             return open.update(parts, hash, key, value, out);
         }
-        match open.table.find(hash, &key) {
-            Some(entry) => parts.body.add(&mut entry.value.contents, value),
-            None => open.enter(parts, hash, key, value),
-        }
+        open.add(parts, hash, key, value);
         Ok(0)
     }
 
@@ -223,6 +216,22 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
 }
 
 impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
+    #[inline(always)]
+    fn add<T, A, Tr, B>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        hash: u64,
+        key: K,
+        value: Share<'_, T>,
+    ) where
+        B: WindowBody<K, T, Contents = C, Side = S>,
+    {
+        match self.table.find(hash, &key) {
+            Some(entry) => parts.body.add(&mut entry.value.contents, value),
+            None => self.enter(parts, hash, key, value),
+        }
+    }
+
     /// The first record of a key.
     #[inline(never)]
     fn enter<T, A, Tr, B>(

@@ -1,3 +1,4 @@
+use super::table::RECYCLED;
 use super::{Firing, Parts, Share, WindowBody};
 use crate::error::StreamError;
 use crate::operator::Progress;
@@ -6,9 +7,6 @@ use crate::time::Timestamp;
 use crate::window::{Assigner, Firings, Pane, Timers, Trigger, TriggerContext, Verdict, Window};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
-
-/// Most windows whose memory is kept when they are gone.
-const RECYCLED: usize = 1 << 14;
 
 /// Windows that merge, or have a trigger of their own: each key has its list of them.
 pub(super) struct General<K, C, S, TS> {

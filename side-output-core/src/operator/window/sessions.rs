@@ -1,3 +1,4 @@
+use super::table::{RECYCLED, hash_of};
 use super::wheel::{Ripe, Timer, Wheel};
 use super::{Firing, Parts, Share, WindowBody};
 use crate::error::StreamError;
@@ -6,12 +7,8 @@ use crate::output::Collect;
 use crate::time::Timestamp;
 use crate::window::{Assigner, Firings, Pane, Window};
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
-use std::hash::{BuildHasher as _, Hash};
+use std::hash::Hash;
 use std::mem;
-
-/// Most sessions whose memory is kept when they are gone.
-const RECYCLED: usize = 1 << 14;
 
 /// How many buckets of timers are looked at in one go: they may have nothing to say.
 const TURNED: usize = 1024;
@@ -81,11 +78,6 @@ impl<K, C, S> Sessions<K, C, S> {
     }
 }
 
-#[inline]
-fn hash_of<K: Hash>(key: &K) -> u64 {
-    FxBuildHasher.hash_one(key)
-}
-
 impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
     #[inline]
     pub(super) fn on_record<T, A, Tr, B, Out>(
@@ -111,7 +103,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
             if self.takes(parts, hash, &key, window) {
                 taken = true;
                 let value = Share::Borrowed(&value);
-                routes += self.insert_into(parts, hash, key.clone(), window, value, out)?;
+                routes += self.insert(parts, hash, key.clone(), window, value, out)?;
             }
         }
         if self.takes(parts, hash, &key, window) {
@@ -154,24 +146,6 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
     fn find(&self, hash: u64, key: &K) -> u32 {
         let Self { index, kept, .. } = self;
         index.find(hash, |slot| kept.get(*slot).key == *key).copied().unwrap_or(NONE)
-    }
-
-    /// [`insert`](Self::insert) where it is not worth its size.
-    #[inline(never)]
-    fn insert_into<T, A, Tr, B, Out>(
-        &mut self,
-        parts: &mut Parts<A, Tr, B>,
-        hash: u64,
-        key: K,
-        window: Window,
-        value: Share<'_, T>,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
-    where
-        B: WindowBody<K, T, Contents = C, Side = S>,
-        Out: Collect<B::Out>,
-    {
-        self.insert(parts, hash, key, window, value, out)
     }
 
     #[inline(always)]

@@ -149,18 +149,12 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         if let Some(Slice { stretch, .. }) = self.slices.get(self.hot) {
             let (before, after) = (at < stretch.start(), at > stretch.max_timestamp());
             let index = self.hot.wrapping_add(usize::from(after)).wrapping_sub(usize::from(before));
-            if let Some(slice) = self.slices.get_mut(index)
+            if let Some(slice) = self.slices.get(index)
                 && slice.stretch.contains(at)
                 && slice.first_end > parts.watermark
             {
                 self.hot = index;
-                let hash = hash_of(&key);
-                if let Some(entry) = slice.table.find(hash, &key) {
-                    parts.body.add(&mut entry.value.contents, Share::Owned(value));
-                } else {
-                    let contents = parts.body.first(Share::Owned(value));
-                    self.push(index, hash, key, contents);
-                }
+                self.add(parts, hash_of(&key), key, value);
                 return Ok(0);
             }
         }
@@ -186,23 +180,35 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             return parts.late(value, at, out);
         };
         self.hot = index;
-        let Slice { table, first_end, .. } = &mut self.slices[index];
-        let fires = *first_end <= parts.watermark;
-        let (hash, value) = (hash_of(&key), Share::Owned(value));
-        if let Some(entry) = table.find(hash, &key) {
+        let hash = hash_of(&key);
+        if self.slices[index].first_end > parts.watermark {
+            self.add(parts, hash, key, value);
+            return Ok(0);
+        }
+        self.add(parts, hash, key.clone(), value);
+        self.update(parts, hash, key, at, out)
+    }
+
+    /// Adds a record to the hot slice.
+    #[inline(always)]
+    fn add<T, A, Tr, B>(&mut self, parts: &mut Parts<A, Tr, B>, hash: u64, key: K, value: T)
+    where
+        B: WindowBody<K, T, Contents = C>,
+    {
+        let value = Share::Owned(value);
+        if let Some(entry) = self.slices[self.hot].table.find(hash, &key) {
             parts.body.add(&mut entry.value.contents, value);
         } else {
             let contents = parts.body.first(value);
-            self.push(index, hash, key.clone(), contents);
+            self.push(hash, key, contents);
         }
-        if fires { self.update(parts, hash, key, at, out) } else { Ok(0) }
     }
 
-    /// The first record of a key in a slice.
+    /// The first record of a key in the hot slice.
     #[inline(never)]
-    fn push(&mut self, index: usize, hash: u64, key: K, contents: C) {
+    fn push(&mut self, hash: u64, key: K, contents: C) {
         let (arrival, number) = (self.arrivals, self.numbers.enter(hash, &key));
-        self.slices[index].table.push(hash, key, Part { contents, arrival, number });
+        self.slices[self.hot].table.push(hash, key, Part { contents, arrival, number });
         self.arrivals += 1;
         self.kept += 1;
     }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, Hash};
 use std::ops::Range;
 use std::{convert, mem, vec};
 
-/// Largest table that is kept for later, unless it was well filled.
+/// How much is kept for later, in entries: no memory for more, unless a table was well filled.
 pub(super) const RECYCLED: usize = 1 << 14;
 
 /// How many tables wait for a window.
