@@ -3,8 +3,8 @@
 use futures::executor::block_on;
 use futures::task::Context as TaskContext;
 use futures::{FutureExt as _, Stream, StreamExt as _, future, stream};
-use side_output::operator::{Operator as _, Progress, StampedStreams};
-use side_output::output::{Single, Tally};
+use side_output::operator::{StampedStreams, Turn};
+use side_output::output::{Account, Single};
 use side_output::prelude::*;
 use side_output::{
     Alignment, Clock as _, Collect, Count, Element, Mark, ReconciliationStreams, SystemClock,
@@ -721,22 +721,19 @@ fn alignment_of_one_input_filters_regressions() {
 }
 
 /// Collects nothing: for driving an operator to the end.
-struct Nowhere(Tally);
+struct Nowhere;
 
 impl<S> Collect<S> for Nowhere {
     fn emit(&mut self, _route: S, _at: Timestamp) {}
     fn mark(&mut self, _mark: Mark) {}
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.0
-    }
 }
 
 #[test]
 fn an_operator_forwards_what_is_not_time() {
     let mut operator =
         side_output::operator::AssignTimestamps::new(|n: &i64| at(*n), Watermarks::monotonous());
-    let mut out = Nowhere(Tally::default());
+    let mut account = Account::new();
     for mark in [Mark::Idle, Mark::Active, Mark::Barrier(3)] {
-        assert_eq!(operator.on_mark(mark, 1, &mut out).unwrap(), Progress::Done);
+        assert!(Turn::new(&mut Nowhere, &mut account, 1).mark(&mut operator, mark).unwrap());
     }
 }

@@ -5,8 +5,8 @@ use futures::{FutureExt as _, StreamExt as _, future, stream};
 use jiff::ToSpan as _;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
-use side_output::operator::{Operator, Progress, Windows};
-use side_output::output::{Single, Tally};
+use side_output::operator::{Operator, Turn, Windows};
+use side_output::output::{Account, Single};
 use side_output::prelude::*;
 use side_output::{
     Assigner, Calendar, Collect, ContinuousEventTime, Count, Element, EventTime, EveryCount, Mark,
@@ -269,28 +269,25 @@ fn win_06_final_panes_yield_too() {
         .aggregate(|key: &u32| *key, Count::new());
     let mut out = Counting::default();
     for key in 0..1000 {
-        operator.on_record(key, at(5), &mut out).unwrap();
+        hand(&mut operator, key, 5, &mut out);
     }
     let mut turns = 1;
-    while operator.on_mark(Mark::Watermark(at(999)), 64, &mut out).unwrap() == Progress::More {
+    while !fire(&mut operator, at(999), 64, &mut out) {
         assert!(out.routes <= turns * 64);
         turns += 1;
     }
-    assert_eq!((out.routes, out.tally.fired, operator.windows_kept()), (2000, 2000, 0));
+    assert_eq!((out.routes, out.account.fired, operator.windows_kept()), (2000, 2000, 0));
 }
 
 /// Keeps the results.
 #[derive(Default)]
-struct Results(Vec<(u32, Window, u64, Pane)>, Tally);
+struct Results(Vec<(u32, Window, u64, Pane)>);
 
 impl Collect<Single<WindowResult<u32, u64>>> for Results {
     fn emit(&mut self, Single(result): Single<WindowResult<u32, u64>>, _at: Timestamp) {
         self.0.push((result.key, result.window, result.value, result.pane));
     }
     fn mark(&mut self, _mark: Mark) {}
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.1
-    }
 }
 
 #[test]
@@ -301,18 +298,19 @@ fn win_06_large_windows_that_share_slices_yield_too() {
     where
         Op: Operator<In = u32, Out = Single<WindowResult<u32, u64>>>,
     {
-        let mut out = Results::default();
+        let (mut out, mut account) = (Results::default(), Account::new());
         // Slices are [900, 1000), [1000, 1200) and so on. The later ones come first, with other
         // keys in front, and not every key comes to each.
         for (slice, time) in (0..).zip([1500, 900, 1300, 1000, 1200]) {
             for record in (0..KEYS).filter(|record| record % 5 != slice) {
-                operator.on_record((record + slice * 3000) % KEYS, at(time), &mut out).unwrap();
+                let key = (record + slice * 3000) % KEYS;
+                Turn::new(&mut out, &mut account, 1).record(&mut operator, key, at(time)).unwrap();
             }
         }
         let mut mark = |operator: &mut Op, watermark| {
             let (mut before, mut turns) = (out.0.len(), 1);
             let mark = Mark::Watermark(watermark);
-            while operator.on_mark(mark, ROOM, &mut out).unwrap() == Progress::More {
+            while !Turn::new(&mut out, &mut account, ROOM).mark(operator, mark).unwrap() {
                 assert!(out.0.len() - before <= ROOM);
                 before = out.0.len();
                 turns += 1;
@@ -537,7 +535,7 @@ fn win_10_fixed_windows_do_not_follow_the_zone() {
 struct Counting {
     routes: usize,
     marks: Vec<Mark>,
-    tally: Tally,
+    account: Account,
 }
 
 impl<S> Collect<S> for Counting {
@@ -547,9 +545,27 @@ impl<S> Collect<S> for Counting {
     fn mark(&mut self, mark: Mark) {
         self.marks.push(mark);
     }
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
-    }
+}
+
+/// Hands a record to an operator.
+fn hand<Op: Operator>(operator: &mut Op, record: Op::In, millis: i64, out: &mut Counting) {
+    let mut account = out.account;
+    Turn::new(&mut *out, &mut account, 1).record(operator, record, at(millis)).unwrap();
+    out.account = account;
+}
+
+/// Lets an operator fire by about `room` routes; whether it is done with the watermark.
+fn fire<Op: Operator>(
+    operator: &mut Op,
+    watermark: Timestamp,
+    room: usize,
+    out: &mut Counting,
+) -> bool {
+    let mut account = out.account;
+    let mark = Mark::Watermark(watermark);
+    let done = Turn::new(&mut *out, &mut account, room).mark(operator, mark).unwrap();
+    out.account = account;
+    done
 }
 
 #[test]
@@ -559,15 +575,15 @@ fn win_11_firing_yields_and_goes_on() {
         .aggregate(|key: &u32| *key, Count::new());
     let mut out = Counting::default();
     for key in 0..100_000 {
-        assert_eq!(operator.on_record(key, at(5), &mut out).unwrap(), 0);
+        hand(&mut operator, key, 5, &mut out);
     }
     let mut turns = 0;
     loop {
         turns += 1;
         let before = out.routes;
-        let progress = operator.on_mark(Mark::Watermark(Timestamp::MAX), 512, &mut out).unwrap();
+        let done = fire(&mut operator, Timestamp::MAX, 512, &mut out);
         assert!(out.routes - before <= 512);
-        if progress == Progress::Done {
+        if done {
             break;
         }
         assert!(out.marks.is_empty(), "the watermark overtook its results");
@@ -727,8 +743,8 @@ fn boxed_window_streams_name_only_what_they_carry() {
 fn state_of_a_million_keys_is_freed_at_cleanup_time() {
     const KEYS: u32 = 1_000_000;
     let mut out = Counting::default();
-    let mut finish = |operator: &mut dyn FnMut(Mark, &mut Counting) -> Progress, mark| {
-        while operator(Mark::Watermark(at(mark)), &mut out) == Progress::More {}
+    let mut finish = |operator: &mut dyn FnMut(Timestamp, &mut Counting) -> bool, mark| {
+        while !operator(at(mark), &mut out) {}
     };
 
     let mut tumbling = Windows::new(Tumbling::of(millis(1000)))
@@ -737,13 +753,13 @@ fn state_of_a_million_keys_is_freed_at_cleanup_time() {
         .aggregate(|key: &u32| *key, Count::new());
     let mut nowhere = Counting::default();
     for key in 0..KEYS {
-        tumbling.on_record(key, at(7), &mut nowhere).unwrap();
+        hand(&mut tumbling, key, 7, &mut nowhere);
     }
-    let mut drive = |mark, out: &mut Counting| tumbling.on_mark(mark, 4096, out).unwrap();
+    let mut drive = |mark, out: &mut Counting| fire(&mut tumbling, mark, 4096, out);
     finish(&mut drive, 999);
     finish(&mut drive, 1498);
     assert_eq!(tumbling.windows_kept(), KEYS as usize);
-    let mut drive = |mark, out: &mut Counting| tumbling.on_mark(mark, 4096, out).unwrap();
+    let mut drive = |mark, out: &mut Counting| fire(&mut tumbling, mark, 4096, out);
     finish(&mut drive, 1499);
     assert_eq!(tumbling.windows_kept(), 0);
 
@@ -751,10 +767,10 @@ fn state_of_a_million_keys_is_freed_at_cleanup_time() {
         .drop_late_data()
         .aggregate(|key: &u32| *key, Count::new());
     for key in 0..KEYS / 10 {
-        sessions.on_record(key, at(7), &mut nowhere).unwrap();
+        hand(&mut sessions, key, 7, &mut nowhere);
     }
     assert_eq!(sessions.windows_kept(), KEYS as usize / 10);
-    let mut drive = |mark, out: &mut Counting| sessions.on_mark(mark, 4096, out).unwrap();
+    let mut drive = |mark, out: &mut Counting| fire(&mut sessions, mark, 4096, out);
     finish(&mut drive, 1005);
     finish(&mut drive, 1006);
     assert_eq!(sessions.windows_kept(), 0);

@@ -4,8 +4,8 @@ mod common;
 
 use common::OneByOne;
 use proptest::prelude::*;
-use side_output::operator::{KeepAll, LateToOutput, Operator, Progress, Windowed, Windows};
-use side_output::output::Tally;
+use side_output::operator::{KeepAll, LateToOutput, Operator, Turn, Windowed, Windows};
+use side_output::output::Account;
 use side_output::{
     Aggregate, Assigner, Collect, EventTime, Late, Mark, Pane, Session, Sliding, Timestamp,
     Trigger, Tumbling, Window, WindowResult,
@@ -34,7 +34,6 @@ enum Step {
 #[derive(Default)]
 struct Events {
     events: Vec<Event>,
-    tally: Tally,
 }
 
 impl Collect<Windowed<Key, Vec<usize>, Record>> for Events {
@@ -56,10 +55,6 @@ impl Collect<Windowed<Key, Vec<usize>, Record>> for Events {
         if let Mark::Watermark(watermark) = mark {
             self.events.push(Event::Watermark(watermark.as_millis()));
         }
-    }
-
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
     }
 }
 
@@ -133,28 +128,31 @@ impl Run<'_> {
         Op: Operator<In = Record, Out = Windowed<Key, Vec<usize>, Record>>,
     {
         let Self { room, steps, .. } = self;
-        let mut out = Events::default();
-        let (mut received, mut routes) = (0, 0);
+        let (mut out, mut account) = (Events::default(), Account::new());
+        let mut received = 0;
         for (number, step) in steps.iter().enumerate() {
             match *step {
                 Step::Record(key, time) => {
                     received += 1;
                     let at = Timestamp::from_millis(time);
-                    routes += operator.on_record((key, number, time), at, &mut out).unwrap() as u64;
+                    let mut turn = Turn::new(&mut out, &mut account, room);
+                    turn.record(&mut operator, (key, number, time), at).unwrap();
                 }
                 Step::Watermark(watermark) => {
                     let mark = Mark::Watermark(Timestamp::from_millis(watermark));
-                    while operator.on_mark(mark, room, &mut out).unwrap() == Progress::More {}
+                    while !Turn::new(&mut out, &mut account, room)
+                        .mark(&mut operator, mark)
+                        .unwrap()
+                    {}
                 }
             }
         }
         let end = Mark::Watermark(Timestamp::MAX);
-        while operator.on_mark(end, room, &mut out).unwrap() == Progress::More {}
+        while !Turn::new(&mut out, &mut account, room).mark(&mut operator, end).unwrap() {}
         assert_eq!(operator.held(), 0);
-        let Tally { unrouted, extra, fired, .. } = out.tally;
-        assert_eq!(received + extra, routes + unrouted);
+        assert_eq!(account.received(), received);
         let marks = out.events.iter().filter(|event| matches!(event, Event::Watermark(_))).count();
-        assert_eq!(routes + fired, (out.events.len() - marks) as u64);
+        assert_eq!(account.emitted(), (out.events.len() - marks) as u64);
         out.events
     }
 }

@@ -14,6 +14,7 @@ mod process;
 mod reconcile;
 mod split;
 mod timestamps;
+mod turn;
 mod window;
 
 pub use self::broadcast::{
@@ -35,6 +36,7 @@ pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
 pub use self::timestamps::{
     AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams, StampedWiring,
 };
+pub use self::turn::Turn;
 pub use self::window::{
     Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDecided, LateDropped,
     LatePolicy, LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
@@ -42,38 +44,28 @@ pub use self::window::{
 };
 
 use crate::error::StreamError;
-use crate::output::{Collect, Splitter};
-use crate::time::Mark;
-
-/// Whether an operator is done with a mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Progress {
-    /// Everything the mark causes was emitted, and the mark after it.
-    Done,
-    /// More is to come: call again with the same mark.
-    More,
-}
+use crate::output::{Collect, Collector, Splitter};
+use crate::time::{Mark, Timestamp};
 
 /// A state machine with one input and the outputs of one splitter.
 ///
 /// Whoever drives it calls [`on_record`](Operator::on_record) and [`on_mark`](Operator::on_mark)
-/// in the order of the input. The end of the input is a watermark at
-/// [`Timestamp::MAX`](crate::Timestamp::MAX).
+/// in the order of the input, each through a [`Turn`], which keeps the account. The end of the
+/// input is a watermark at [`Timestamp::MAX`].
 ///
 /// # Examples
 ///
 /// Driven by hand, for a test of a function without any stream:
 ///
 /// ```
-/// use side_output::operator::{Keyed, KeyedFn, Operator, Progress};
-/// use side_output::output::{Single, Tally};
+/// use side_output::operator::{Keyed, KeyedFn, Operator, Turn};
+/// use side_output::output::{Account, Single};
 /// use side_output::prelude::*;
 /// use side_output::{Collect, KeyContext, Mark};
 ///
 /// /// Keeps what comes out.
 /// #[derive(Default)]
-/// struct Collected(Vec<(u32, Timestamp)>, Vec<Mark>, Tally);
+/// struct Collected(Vec<(u32, Timestamp)>, Vec<Mark>);
 ///
 /// impl Collect<Single<u32>> for Collected {
 ///     fn emit(&mut self, Single(count): Single<u32>, at: Timestamp) {
@@ -82,9 +74,6 @@ pub enum Progress {
 ///     fn mark(&mut self, mark: Mark) {
 ///         self.1.push(mark);
 ///     }
-///     fn tally(&mut self) -> &mut Tally {
-///         &mut self.2
-///     }
 /// }
 ///
 /// let count = |_word, count: &mut u32, _: &mut KeyContext<&str, Single<u32>>| {
@@ -92,14 +81,17 @@ pub enum Progress {
 ///     Single(*count)
 /// };
 /// let mut operator = Keyed::new(|word: &&str| *word, KeyedFn::new(count));
-/// let mut out = Collected::default();
+/// let (mut out, mut account) = (Collected::default(), Account::new());
+/// let mut turn = Turn::new(&mut out, &mut account, 100);
 /// let at = Timestamp::from_secs;
 /// for (second, word) in [(1, "a"), (2, "b"), (3, "a")] {
-///     operator.on_record(word, at(second), &mut out)?;
+///     turn.record(&mut operator, word, at(second))?;
 /// }
-/// assert_eq!(operator.on_mark(Mark::Watermark(at(3)), 100, &mut out)?, Progress::Done);
+/// assert!(turn.mark(&mut operator, Mark::Watermark(at(3)))?);
+/// drop(turn);
 /// assert_eq!(out.0, [(1, at(1)), (1, at(2)), (2, at(3))]);
 /// assert_eq!((out.1, operator.held()), (vec![Mark::Watermark(at(3))], 2));
+/// assert_eq!((account.received(), account.emitted()), (3, 3));
 /// # Ok::<(), StreamError>(())
 /// ```
 pub trait Operator {
@@ -113,10 +105,7 @@ pub trait Operator {
     /// nothing: if whoever takes a route panics, the operator has nothing left to do and can go on.
     const EMITS_LAST: bool = false;
 
-    /// Takes a record; `at` is its timestamp, [`Timestamp::MIN`](crate::Timestamp::MIN) if it has none.
-    ///
-    /// Returns the number of routes emitted, which counts against the room of the outputs. The
-    /// operator tells `out.tally()` about records without a route and about extra routes.
+    /// Takes a record; `at` is its timestamp, [`Timestamp::MIN`] if it has none.
     ///
     /// # Errors
     ///
@@ -124,15 +113,17 @@ pub trait Operator {
     fn on_record<C: Collect<Self::Out>>(
         &mut self,
         value: Self::In,
-        at: crate::Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError>;
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 
-    /// Takes a mark: emits what it causes, then forwards it.
+    /// Takes a mark: emits what it causes, then [forwards](Collector::mark) or
+    /// [swallows](Collector::swallow) it.
     ///
-    /// At most about `room` routes are emitted in one call, so that a watermark which is due for
-    /// many keys at once does not hold up everything else; [`Progress::More`] asks to be called
-    /// again with the same mark, before anything else, once there is room.
+    /// A watermark that is due for many keys at once must not hold up everything else: before each
+    /// firing the operator asks whether it [may fire](Collector::may_fire). If it may not, it
+    /// returns before it has forwarded the mark, and is called again with the same one, before
+    /// anything else.
     ///
     /// # Errors
     ///
@@ -140,31 +131,28 @@ pub trait Operator {
     fn on_mark<C: Collect<Self::Out>>(
         &mut self,
         mark: Mark,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError>;
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 
     /// Looks at the clock, if whoever drives the operator has one: fires the processing-time
-    /// timers that are due at `now`.
+    /// timers that are due at `now`, as long as it [may fire](Collector::may_fire).
     ///
-    /// Called before anything that happens at `now`. [`Progress::More`] asks to be called again,
-    /// as with a mark.
+    /// Called before anything that happens at `now`.
     ///
     /// # Errors
     ///
     /// An error ends the stream at every reader.
     fn on_clock<C: Collect<Self::Out>>(
         &mut self,
-        now: crate::Timestamp,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
-        let _ = (now, room, out);
-        Ok(Progress::Done)
+        now: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        _ = (now, out);
+        Ok(())
     }
 
     /// How much it keeps in its state at this moment, for the [`Ledger`](crate::output::Ledger):
-    /// windows of keys, keys, or records, whichever it thinks in.
+    /// windows of keys, keys, or records, whichever it is made of.
     ///
     /// Asked for after every turn, so it must not have to count.
     fn held(&self) -> u64 {
@@ -172,7 +160,7 @@ pub trait Operator {
     }
 
     /// When the clock is to be looked at again even if nothing comes in.
-    fn alarm(&self) -> Option<crate::Timestamp> {
+    fn alarm(&self) -> Option<Timestamp> {
         None
     }
 }

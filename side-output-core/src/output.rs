@@ -2,7 +2,9 @@
 //!
 //! Nothing here polls, buffers for a reader or knows a clock.
 
+mod account;
 pub(crate) mod by_hand;
+mod collector;
 mod context;
 mod lane;
 mod ledger;
@@ -12,11 +14,13 @@ mod spec;
 mod tag;
 mod with_timestamp;
 
+pub use self::account::Account;
+pub use self::collector::{Collect, Collector};
 pub use self::context::Context;
 pub(crate) use self::lane::Taken;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
-pub use self::ledger::{Ledger, OutputLedger, Tally};
-pub use self::routes::{Collect, Routes};
+pub use self::ledger::{Ledger, OutputLedger};
+pub use self::routes::Routes;
 pub use self::single::{Single, SingleLanes};
 pub use self::spec::{OutputSpec, Overflow};
 #[cfg(feature = "serde")]

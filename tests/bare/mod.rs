@@ -3,8 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use side_output::__private as so;
-use side_output::operator::{Operator, Progress};
-use side_output::output::{Tally, TapAt};
+use side_output::operator::{Operator, Turn};
+use side_output::output::{Account, TapAt};
 use side_output::prelude::*;
 use side_output::{Collect, Mark};
 
@@ -130,20 +130,17 @@ pub struct Bare<Op: Operator> {
     pub op: Op,
     pub out: Trace<Op::Out>,
     room: usize,
-    received: u64,
+    account: Account,
 }
 
 pub struct Trace<S> {
     pub seen: Vec<Seen<S>>,
-    tally: Tally,
     routed: u64,
 }
 
 impl<S: Splitter> Collect<S> for Trace<S> {
     fn emit(&mut self, route: S, at: Timestamp) {
-        if !S::OUTPUTS[route.index()].tap {
-            self.routed += 1;
-        }
+        self.routed += 1;
         self.seen.push(Seen::Route(route, at.as_millis()));
     }
     fn mark(&mut self, mark: Mark) {
@@ -152,21 +149,19 @@ impl<S: Splitter> Collect<S> for Trace<S> {
             other => Seen::Other(other),
         });
     }
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
-    }
 }
 
 impl<Op: Operator> Bare<Op> {
     pub fn new(op: Op) -> Self {
-        let out = Trace { seen: Vec::new(), tally: Tally::default(), routed: 0 };
-        Self { op, out, room: 1, received: 0 }
+        let out = Trace { seen: Vec::new(), routed: 0 };
+        Self { op, out, room: 1, account: Account::new() }
     }
 
     #[track_caller]
     pub fn record(&mut self, value: Op::In, millis: i64) -> &mut Self {
-        self.received += 1;
-        self.op.on_record(value, at(millis), &mut self.out).expect("no error");
+        Turn::new(&mut self.out, &mut self.account, self.room)
+            .record(&mut self.op, value, at(millis))
+            .expect("no error");
         self.check();
         self
     }
@@ -178,7 +173,10 @@ impl<Op: Operator> Bare<Op> {
 
     #[track_caller]
     pub fn mark(&mut self, mark: Mark) -> &mut Self {
-        while self.op.on_mark(mark, self.room, &mut self.out).expect("no error") == Progress::More {
+        while !Turn::new(&mut self.out, &mut self.account, self.room)
+            .mark(&mut self.op, mark)
+            .expect("no error")
+        {
             self.check();
         }
         self.check();
@@ -192,8 +190,7 @@ impl<Op: Operator> Bare<Op> {
 
     #[track_caller]
     fn check(&self) {
-        let Tally { unrouted, extra, fired, .. } = self.out.tally;
-        assert_eq!(self.received + extra + fired, self.out.routed + unrouted, "the ledger");
+        assert_eq!(self.account.emitted(), self.out.routed, "the account");
     }
 
     /// The routes since the last call, with their timestamps.

@@ -1,6 +1,6 @@
-use super::{Either, Operator, Progress};
+use super::{Either, Operator};
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes, Splitter, TapTagOf};
+use crate::output::{Collect, Collector, Context, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
@@ -326,27 +326,27 @@ impl<F: BroadcastProcess> Broadcast<F> {
         &mut self,
         record: F::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         self.cx.version = self.config.version();
         self.cx.cx.set(at, self.watermark);
-        let routes = match self.config.current() {
+        let routed = match self.config.current() {
             Some(config) => self.function.on_record(record, config, &mut self.cx).route(at, out),
             None => self.function.on_unconfigured(record, &mut self.cx.cx).route(at, out),
         };
         self.cx.cx.flush(at, out);
-        routes
+        routed
     }
 
     /// Routes the records that waited.
-    fn release<C: Collect<F::Out>>(&mut self, out: &mut C) -> Result<usize, StreamError> {
-        let mut count = 0;
+    fn release<C: Collect<F::Out>>(
+        &mut self,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         while let Some((record, at)) = self.waiting.pop() {
-            count += self.route(record, at, out)?;
+            self.route(record, at, out)?;
         }
-        // They counted as unrouted when they came.
-        out.tally().fired += count as u64;
-        Ok(count)
+        Ok(())
     }
 }
 
@@ -358,36 +358,34 @@ impl<F: BroadcastProcess> Operator for Broadcast<F> {
         &mut self,
         value: Self::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         match value {
             Either::Left(record) => {
                 let record = match self.config.current() {
                     Some(_) => Some(record),
                     None => self.waiting.push(record, at),
                 };
-                let routes = match record {
-                    Some(record) => self.route(record, at, out)?,
-                    None => 0,
-                };
-                out.tally().returned(routes);
-                Ok(routes)
+                match record {
+                    Some(record) => self.route(record, at, out),
+                    None => Ok(()),
+                }
             }
             Either::Right(update) => {
+                out.update();
                 self.cx.cx.set(at, self.watermark);
                 let Self { function, config, cx, .. } = self;
-                let routes = function.on_update(update, config, &mut cx.cx).route(at, out);
+                let routed = function.on_update(update, config, &mut cx.cx).route(at, out);
                 cx.cx.flush(at, out);
-                let routes = routes?;
-                out.tally().returned(routes);
+                routed?;
                 if self.config.current().is_none() {
-                    return Ok(routes);
+                    return Ok(());
                 }
-                let released = self.release(out)?;
-                if let Some(mark) = self.waiting.take_watermark() {
-                    _ = self.on_mark(mark, usize::MAX, out)?;
+                self.release(out)?;
+                match self.waiting.take_watermark() {
+                    Some(mark) => self.on_mark(mark, out),
+                    None => Ok(()),
                 }
-                Ok(routes + released)
             }
         }
     }
@@ -395,18 +393,18 @@ impl<F: BroadcastProcess> Operator for Broadcast<F> {
     fn on_mark<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
-        _room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         if self.waiting.withholds(mark) {
-            return Ok(Progress::Done);
+            out.swallow();
+            return Ok(());
         }
         if let Mark::Watermark(watermark) = mark {
-            _ = self.release(out)?;
+            self.release(out)?;
             self.watermark = watermark;
         }
         out.mark(mark);
-        Ok(Progress::Done)
+        Ok(())
     }
 
     fn held(&self) -> u64 {

@@ -1,5 +1,5 @@
 use super::KeyedCoProcess;
-use crate::output::{Collect, Context, Splitter, TapTagOf};
+use crate::output::{Collect, Collector, Context, Splitter, TapTagOf};
 use crate::time::Timestamp;
 use std::fmt;
 use std::time::Duration;
@@ -178,7 +178,7 @@ impl<K, S: Splitter> KeyContext<K, S> {
     }
 
     #[inline]
-    pub(super) fn flush<C: Collect<S>>(&mut self, at: Timestamp, out: &mut C) {
+    pub(super) fn flush<C: Collect<S>>(&mut self, at: Timestamp, out: &mut Collector<'_, C>) {
         self.cx.flush(at, out);
     }
 }

@@ -1,6 +1,6 @@
-use super::{Either, KeyContext, KeyedCoProcess, KeyedProcess, Operator, Progress, TimerChange};
+use super::{Either, KeyContext, KeyedCoProcess, KeyedProcess, Operator, TimerChange};
 use crate::error::StreamError;
-use crate::output::{Collect, Routes as _};
+use crate::output::{Collect, Collector, Routes as _};
 use crate::state::{Due, Keys};
 use crate::time::{Mark, Timestamp, saturating_millis};
 use std::fmt;
@@ -27,8 +27,8 @@ pub(super) trait Enter<F: KeyedCoProcess> {
         state: &mut F::State,
         cx: &mut KeyContext<F::Key, F::Out>,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError>;
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 }
 
 pub(super) struct Left<T>(pub(super) T);
@@ -44,8 +44,8 @@ impl<F: KeyedCoProcess> Enter<F> for Left<F::Left> {
         state: &mut F::State,
         cx: &mut KeyContext<F::Key, F::Out>,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         function.on_left(self.0, state, cx).route(at, out)
     }
 }
@@ -58,8 +58,8 @@ impl<F: KeyedCoProcess> Enter<F> for Right<F::Right> {
         state: &mut F::State,
         cx: &mut KeyContext<F::Key, F::Out>,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         function.on_right(self.0, state, cx).route(at, out)
     }
 }
@@ -72,8 +72,8 @@ impl<F: KeyedCoProcess> Enter<F> for Timer {
         state: &mut F::State,
         cx: &mut KeyContext<F::Key, F::Out>,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         function.on_timer(at, state, cx).route(at, out)
     }
 }
@@ -85,8 +85,8 @@ impl<F: KeyedCoProcess> Enter<F> for Alarm {
         state: &mut F::State,
         cx: &mut KeyContext<F::Key, F::Out>,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         function.on_processing_timer(self.0, state, cx).route(at, out)
     }
 }
@@ -126,22 +126,8 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         key: F::Key,
         record: impl Enter<F>,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        let routes = self.enter(key, record, at, out)?;
-        out.tally().returned(routes);
-        Ok(routes)
-    }
-
-    /// The same, for a record that was counted before.
-    #[inline]
-    pub(super) fn enter<C: Collect<F::Out>>(
-        &mut self,
-        key: F::Key,
-        record: impl Enter<F>,
-        at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let slot = self.keys.slot(key);
         self.call(slot, at, record, out)
     }
@@ -152,11 +138,11 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         slot: u32,
         at: Timestamp,
         how: impl Enter<F>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         self.cx.cx.set(at, self.watermark);
         let state = self.keys.lend(slot, &mut self.cx.key);
-        let routes = how.enter(&mut self.function, state, &mut self.cx, at, out);
+        let routed = how.enter(&mut self.function, state, &mut self.cx, at, out);
         self.cx.flush(at, out);
         let state = self.keys.lend(slot, &mut self.cx.key);
         // The key stays if anything of it is worth it; timers are asked about below.
@@ -164,7 +150,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         if std::mem::take(&mut self.cx.clear) {
             self.cx.changes.clear();
             self.keys.remove(slot);
-            return routes;
+            return routed;
         }
         if !self.cx.changes.is_empty() {
             self.change_timers(slot, at)?;
@@ -177,7 +163,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
                 self.keys.keep_until(slot, from.saturating_add_millis(time_to_live));
             }
         }
-        routes
+        routed
     }
 
     /// Does to the timers what the function asked for.
@@ -203,31 +189,29 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
     pub(super) fn on_mark<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let Mark::Watermark(watermark) = mark else {
             out.mark(mark);
-            return Ok(Progress::Done);
+            return Ok(());
         };
         if !self.firing {
             // Behind the exchange by key, a watermark that does not go forward says nothing.
             if watermark <= self.watermark {
-                return Ok(Progress::Done);
+                out.swallow();
+                return Ok(());
             }
             self.watermark = watermark;
             self.firing = true;
         }
-        let mut spent = 0;
-        while let Some(due) = self.keys.pop_due(watermark) {
-            if let Due::Timer(slot, at) = due {
-                let routes = self.call(slot, at, Timer, out)?;
-                out.tally().fired += routes as u64;
-                spent += routes;
+        loop {
+            if !out.may_fire() {
+                return Ok(());
             }
-            spent += 1;
-            if spent >= room && self.keys.is_due(watermark) {
-                return Ok(Progress::More);
+            match self.keys.pop_due(watermark) {
+                Some(Due::Timer(slot, at)) => self.call(slot, at, Timer, out)?,
+                Some(Due::Expired) => {}
+                None => break,
             }
         }
         self.firing = false;
@@ -239,28 +223,25 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         if held > self.forwarded {
             self.forwarded = held;
             out.mark(Mark::Watermark(held));
+        } else {
+            out.swallow();
         }
-        Ok(Progress::Done)
+        Ok(())
     }
 
     pub(super) fn on_clock<C: Collect<F::Out>>(
         &mut self,
         now: Timestamp,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         self.cx.now = Some(now);
-        let mut spent = 0;
-        while let Some((slot, at)) = self.keys.pop_alarm(now) {
-            // A processing time is no event time: what is emitted carries no timestamp.
-            let routes = self.call(slot, Timestamp::MIN, Alarm(at), out)?;
-            out.tally().fired += routes as u64;
-            spent += routes.max(1);
-            if spent >= room {
-                return Ok(Progress::More);
+        while self.keys.next_alarm().is_some_and(|next| next <= now) && out.may_fire() {
+            if let Some((slot, at)) = self.keys.pop_alarm(now) {
+                // A processing time is no event time: what is emitted carries no timestamp.
+                self.call(slot, Timestamp::MIN, Alarm(at), out)?;
             }
         }
-        Ok(Progress::Done)
+        Ok(())
     }
 
     pub(super) fn alarm(&self) -> Option<Timestamp> {
@@ -311,8 +292,8 @@ impl<F: KeyedProcess, By: FnMut(&F::In) -> F::Key> Operator for Keyed<F, By> {
         &mut self,
         value: F::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let key = (self.key)(&value);
         self.core.on_record(key, Left(value), at, out)
     }
@@ -320,19 +301,17 @@ impl<F: KeyedProcess, By: FnMut(&F::In) -> F::Key> Operator for Keyed<F, By> {
     fn on_mark<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
-        self.core.on_mark(mark, room, out)
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.core.on_mark(mark, out)
     }
 
     fn on_clock<C: Collect<F::Out>>(
         &mut self,
         now: Timestamp,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
-        self.core.on_clock(now, room, out)
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.core.on_clock(now, out)
     }
 
     fn alarm(&self) -> Option<Timestamp> {
@@ -395,8 +374,8 @@ where
         &mut self,
         value: Self::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         match value {
             Either::Left(value) => {
                 let key = (self.left)(&value);
@@ -412,19 +391,17 @@ where
     fn on_mark<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
-        self.core.on_mark(mark, room, out)
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.core.on_mark(mark, out)
     }
 
     fn on_clock<C: Collect<F::Out>>(
         &mut self,
         now: Timestamp,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
-        self.core.on_clock(now, room, out)
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.core.on_clock(now, out)
     }
 
     fn alarm(&self) -> Option<Timestamp> {

@@ -2,10 +2,10 @@ use super::broadcast::Waiting;
 use super::keyed::{Enter, KeyedCore};
 use super::{
     Configuration, Configured, Either, KeyContext, KeyedCoProcess, KeyedContext, Operator,
-    Progress, TimerChange,
+    TimerChange,
 };
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes, Splitter, TapTagOf};
+use crate::output::{Collect, Collector, Context, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
 use std::convert::Infallible;
 use std::fmt;
@@ -267,15 +267,15 @@ impl<F: KeyedBroadcastProcess> Enter<Inner<F>> for Routed<F::In> {
         state: &mut F::State,
         cx: &mut KeyContext<F::Key, F::Out>,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let Inner { function, config } = inner;
         let version = config.version();
-        let Some(config) = config.current() else { return Ok(0) };
+        let Some(config) = config.current() else { return Ok(()) };
         let mut configured = Configured::new(mem::replace(cx, KeyContext::new()), version);
-        let routes = function.on_record(self.0, config, state, &mut configured).route(at, out);
+        let routed = function.on_record(self.0, config, state, &mut configured).route(at, out);
         *cx = configured.cx;
-        routes
+        routed
     }
 }
 
@@ -300,27 +300,27 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By
         &mut self,
         record: F::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         if self.core.function.config.current().is_some() {
             let key = (self.key)(&record);
-            return self.core.enter(key, Routed(record), at, out);
+            return self.core.on_record(key, Routed(record), at, out);
         }
         self.cx.set(at, self.core.watermark());
         let function = &mut self.core.function.function;
-        let routes = function.on_unconfigured(record, &mut self.cx).route(at, out);
+        let routed = function.on_unconfigured(record, &mut self.cx).route(at, out);
         self.cx.flush(at, out);
-        routes
+        routed
     }
 
-    fn release<C: Collect<F::Out>>(&mut self, out: &mut C) -> Result<usize, StreamError> {
-        let mut count = 0;
+    fn release<C: Collect<F::Out>>(
+        &mut self,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         while let Some((record, at)) = self.waiting.pop() {
-            count += self.route(record, at, out)?;
+            self.route(record, at, out)?;
         }
-        // They counted as unrouted when they came.
-        out.tally().fired += count as u64;
-        Ok(count)
+        Ok(())
     }
 }
 
@@ -332,37 +332,34 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> Operator for KeyedBr
         &mut self,
         value: Self::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         match value {
             Either::Left(record) => {
                 let record = match self.core.function.config.current() {
                     Some(_) => Some(record),
                     None => self.waiting.push(record, at),
                 };
-                let routes = match record {
-                    Some(record) => self.route(record, at, out)?,
-                    None => 0,
-                };
-                out.tally().returned(routes);
-                Ok(routes)
+                match record {
+                    Some(record) => self.route(record, at, out),
+                    None => Ok(()),
+                }
             }
             Either::Right(update) => {
+                out.update();
                 self.cx.set(at, self.core.watermark());
                 let Inner { function, config } = &mut self.core.function;
-                let routes = function.on_update(update, config, &mut self.cx).route(at, out);
+                let routed = function.on_update(update, config, &mut self.cx).route(at, out);
                 self.cx.flush(at, out);
-                let routes = routes?;
-                out.tally().returned(routes);
+                routed?;
                 if self.core.function.config.current().is_none() {
-                    return Ok(routes);
+                    return Ok(());
                 }
-                let released = self.release(out)?;
-                if let Some(mark) = self.waiting.take_watermark() {
-                    // All at once: this happens when a configuration comes, not with each record.
-                    _ = self.core.on_mark(mark, usize::MAX, out)?;
+                self.release(out)?;
+                match self.waiting.take_watermark() {
+                    Some(mark) => self.core.on_mark(mark, out),
+                    None => Ok(()),
                 }
-                Ok(routes + released)
             }
         }
     }
@@ -370,16 +367,16 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> Operator for KeyedBr
     fn on_mark<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         if self.waiting.withholds(mark) {
-            return Ok(Progress::Done);
+            out.swallow();
+            return Ok(());
         }
         if matches!(mark, Mark::Watermark(_)) {
-            _ = self.release(out)?;
+            self.release(out)?;
         }
-        self.core.on_mark(mark, room, out)
+        self.core.on_mark(mark, out)
     }
 
     fn held(&self) -> u64 {

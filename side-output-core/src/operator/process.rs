@@ -1,6 +1,6 @@
-use super::{Either, Operator, Progress};
+use super::{Either, Operator};
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes, Splitter};
+use crate::output::{Collect, Collector, Context, Routes, Splitter};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 
@@ -150,29 +150,26 @@ impl<F: Process> Operator for Processing<F> {
         &mut self,
         value: F::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         self.cx.set(at, self.watermark);
-        let routes = self.function.on_record(value, &mut self.cx).route(at, out);
+        let routed = self.function.on_record(value, &mut self.cx).route(at, out);
         self.cx.flush(at, out);
-        let routes = routes?;
-        out.tally().returned(routes);
-        Ok(routes)
+        routed
     }
 
     #[inline]
     fn on_mark<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
-        _room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         if let Mark::Watermark(watermark) = mark {
             // Not filtered, as in `Split`.
             self.watermark = watermark;
         }
         out.mark(mark);
-        Ok(Progress::Done)
+        Ok(())
     }
 }
 
@@ -205,31 +202,28 @@ impl<F: CoProcess> Operator for Co<F> {
         &mut self,
         value: Self::In,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         self.cx.set(at, self.watermark);
-        let routes = match value {
+        let routed = match value {
             Either::Left(value) => self.function.on_left(value, &mut self.cx).route(at, out),
             Either::Right(value) => self.function.on_right(value, &mut self.cx).route(at, out),
         };
         self.cx.flush(at, out);
-        let routes = routes?;
-        out.tally().returned(routes);
-        Ok(routes)
+        routed
     }
 
     #[inline]
     fn on_mark<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
-        _room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         if let Mark::Watermark(watermark) = mark {
             self.watermark = watermark;
         }
         out.mark(mark);
-        Ok(Progress::Done)
+        Ok(())
     }
 }
 

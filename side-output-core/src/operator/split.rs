@@ -1,6 +1,6 @@
-use super::{Operator, Progress};
+use super::Operator;
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes, Splitter};
+use crate::output::{Collect, Collector, Context, Routes, Splitter};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::marker::PhantomData;
@@ -38,8 +38,8 @@ pub trait SplitFn<T, S: Splitter, M> {
         at: Timestamp,
         watermark: Timestamp,
         cx: &mut Context<S>,
-        out: &mut C,
-    ) -> Result<usize, StreamError>;
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 }
 
 impl<T, S, R, F> SplitFn<T, S, WithContext> for F
@@ -57,8 +57,8 @@ where
         at: Timestamp,
         watermark: Timestamp,
         cx: &mut Context<S>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         cx.set(at, watermark);
         let routes = self(value, cx);
         cx.flush(at, out);
@@ -82,8 +82,8 @@ where
         at: Timestamp,
         _watermark: Timestamp,
         _cx: &mut Context<S>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         self(value).route(at, out)
     }
 }
@@ -114,20 +114,17 @@ impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Operator for Split<T, S, F, M> {
         &mut self,
         value: T,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        let routes = self.function.call(value, at, self.watermark, &mut self.cx, out)?;
-        out.tally().returned(routes);
-        Ok(routes)
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.function.call(value, at, self.watermark, &mut self.cx, out)
     }
 
     #[inline(always)]
     fn on_mark<C: Collect<S>>(
         &mut self,
         mark: Mark,
-        _room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         if let Mark::Watermark(watermark) = mark {
             // Not filtered: a regressing watermark of a directly chained source takes the time
             // back, as `process-watermark-regression-forward` records it. What groups or merges
@@ -135,7 +132,7 @@ impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Operator for Split<T, S, F, M> {
             self.watermark = watermark;
         }
         out.mark(mark);
-        Ok(Progress::Done)
+        Ok(())
     }
 }
 

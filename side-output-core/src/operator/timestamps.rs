@@ -1,7 +1,7 @@
-use super::{Operator, Progress};
+use super::Operator;
 use crate::error::StreamError;
 use crate::output::by_hand::splitter;
-use crate::output::{Collect, Single, Splitter};
+use crate::output::{Collect, Collector, Single, Splitter};
 use crate::time::{
     Clock, Emission, Mark, NoSkewBound, SkewBound, Timestamp, WatermarkGenerator, Watermarks,
 };
@@ -97,33 +97,32 @@ where
         &mut self,
         value: T,
         _at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let at = (self.timestamp)(&value);
         if self.skew.is_ahead(at) {
             out.emit(S::route(value, true), at);
-            return Ok(1);
+            return Ok(());
         }
         let watermark = self.emission.after(&value, at);
         out.emit(S::route(value, false), at);
         if let Some(watermark) = watermark {
             out.mark(Mark::Watermark(watermark));
         }
-        Ok(1)
+        Ok(())
     }
 
     #[inline]
     fn on_mark<C: Collect<Self::Out>>(
         &mut self,
         mark: Mark,
-        _room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         match mark {
-            Mark::Watermark(watermark) if watermark != Timestamp::MAX => {}
+            Mark::Watermark(watermark) if watermark != Timestamp::MAX => out.swallow(),
             mark => out.mark(mark),
         }
-        Ok(Progress::Done)
+        Ok(())
     }
 }
 

@@ -27,9 +27,9 @@ use self::aligned::Aligned;
 use self::general::General;
 use self::sessions::Sessions;
 use self::sliced::Sliced;
-use super::{Operator, Progress};
+use super::Operator;
 use crate::error::StreamError;
-use crate::output::Collect;
+use crate::output::{Collect, Collector};
 use crate::time::{Mark, Timestamp};
 use crate::window::{Assigner, Late, Trigger};
 use std::fmt;
@@ -66,6 +66,15 @@ struct Parts<A, Tr, B> {
     /// Windows speak once more when they are freed.
     finals: bool,
     watermark: Timestamp,
+}
+
+/// Whether an engine is done with a watermark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// Everything that the watermark causes was emitted.
+    Done,
+    /// There is more to do, in another call with the same watermark.
+    More,
 }
 
 enum Engine<K, C, S, TS> {
@@ -129,60 +138,55 @@ where
         &mut self,
         value: T,
         at: Timestamp,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        let routes = if at == Timestamp::MIN && A::ENDS {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        if at == Timestamp::MIN && A::ENDS {
             // No window can take a record without a timestamp.
-            self.parts.late(value, at, out)?
-        } else {
-            let key = (self.key)(&value);
-            let parts = &mut self.parts;
-            // What the types rule out is not compiled for them.
-            match &mut self.engine {
-                Engine::Aligned(aligned) if !A::MERGES => {
-                    aligned.on_record(parts, key, value, at, out)?
-                }
-                Engine::Sliced(sliced) if B::SHARES && !A::MERGES && !A::DISJOINT => {
-                    sliced.on_record(parts, key, value, at, out)?
-                }
-                Engine::Sessions(sessions) if A::MERGES => {
-                    sessions.on_record(parts, key, value, at, out)?
-                }
-                Engine::General(general) if !Tr::AT_END || !A::ENDS => {
-                    general.on_record(parts, key, value, at, out)?
-                }
-                _ => unreachable!("the types say which engine there is"),
+            return self.parts.late(value, at, out);
+        }
+        let key = (self.key)(&value);
+        let parts = &mut self.parts;
+        // What the types rule out is not compiled for them.
+        match &mut self.engine {
+            Engine::Aligned(aligned) if !A::MERGES => aligned.on_record(parts, key, value, at, out),
+            Engine::Sliced(sliced) if B::SHARES && !A::MERGES && !A::DISJOINT => {
+                sliced.on_record(parts, key, value, at, out)
             }
-        };
-        out.tally().returned(routes);
-        Ok(routes)
+            Engine::Sessions(sessions) if A::MERGES => {
+                sessions.on_record(parts, key, value, at, out)
+            }
+            Engine::General(general) if !Tr::AT_END || !A::ENDS => {
+                general.on_record(parts, key, value, at, out)
+            }
+            _ => unreachable!("the types say which engine there is"),
+        }
     }
 
     #[inline]
     fn on_mark<C: Collect<B::Out>>(
         &mut self,
         mark: Mark,
-        room: usize,
-        out: &mut C,
-    ) -> Result<Progress, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         if let Mark::Watermark(watermark) = mark {
             if watermark <= self.parts.watermark && !self.due {
-                return Ok(Progress::Done);
+                out.swallow();
+                return Ok(());
             }
             self.parts.watermark = watermark;
             let progress = match &mut self.engine {
-                Engine::Aligned(aligned) => aligned.on_watermark(&mut self.parts, room, out)?,
-                Engine::Sessions(sessions) => sessions.on_watermark(&mut self.parts, room, out)?,
-                Engine::Sliced(sliced) => sliced.on_watermark(&mut self.parts, room, out)?,
-                Engine::General(general) => general.on_watermark(&mut self.parts, room, out)?,
+                Engine::Aligned(aligned) => aligned.on_watermark(&mut self.parts, out)?,
+                Engine::Sessions(sessions) => sessions.on_watermark(&mut self.parts, out)?,
+                Engine::Sliced(sliced) => sliced.on_watermark(&mut self.parts, out)?,
+                Engine::General(general) => general.on_watermark(&mut self.parts, out)?,
             };
             self.due = progress == Progress::More;
             if self.due {
-                return Ok(progress);
+                return Ok(());
             }
         }
         out.mark(mark);
-        Ok(Progress::Done)
+        Ok(())
     }
 
     fn held(&self) -> u64 {
@@ -200,7 +204,12 @@ impl<A: Assigner, Tr, B> Parts<A, Tr, B> {
     /// A record that no window took: late, or in a gap between windows and on time.
     #[cold]
     #[inline(never)]
-    fn late<K, T, C>(&mut self, value: T, at: Timestamp, out: &mut C) -> Result<usize, StreamError>
+    fn late<K, T, C>(
+        &mut self,
+        value: T,
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T>,
         C: Collect<B::Out>,
@@ -210,7 +219,7 @@ impl<A: Assigner, Tr, B> Parts<A, Tr, B> {
         } else if at.saturating_add_millis(self.lateness) <= self.watermark {
             self.assigner.assign(at).collect()
         } else {
-            return Ok(0);
+            return Ok(());
         };
         let late = Late { value, timestamp: at, watermark: self.watermark, windows };
         self.body.late(late, out)

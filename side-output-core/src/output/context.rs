@@ -1,4 +1,4 @@
-use super::{Collect, Splitter, TapTagOf};
+use super::{Collect, Collector, Splitter, TapTagOf};
 use crate::time::Timestamp;
 use std::fmt;
 
@@ -71,12 +71,10 @@ impl<S> Context<S> {
 
     /// Hands what the function emitted to `out`.
     #[inline]
-    pub(crate) fn flush<C: Collect<S>>(&mut self, at: Timestamp, out: &mut C) {
+    pub(crate) fn flush<C: Collect<S>>(&mut self, at: Timestamp, out: &mut Collector<'_, C>) {
         // The check keeps the loop and its drop glue off the path of splitters without taps.
         if !self.taps.is_empty() {
-            for route in self.taps.drain(..) {
-                out.emit(route, at);
-            }
+            out.tap_all(&mut self.taps, at);
         }
     }
 }

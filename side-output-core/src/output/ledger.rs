@@ -1,55 +1,9 @@
 use std::fmt;
 
-/// The operator's part of the ledger: what it did beside emitting one route for each record.
-///
-/// # Examples
-///
-/// ```
-/// use side_output::output::Tally;
-///
-/// let mut tally = Tally::default();
-/// [1, 0, 3].into_iter().for_each(|routes| tally.returned(routes));
-/// assert_eq!((tally.unrouted, tally.extra), (1, 2));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tally {
-    /// Records for which the function returned no route: dropped on purpose, or kept in state.
-    pub unrouted: u64,
-    /// Routes beyond the first one of a record.
-    pub extra: u64,
-    /// Routes that no record caused directly: timers, windows, the end of the input.
-    pub fired: u64,
-    /// Of the records without a route: those dropped because they were late.
-    pub late: u64,
-}
-
-impl Tally {
-    /// Counts the routes that the function returned for one record.
-    #[inline]
-    pub fn returned(&mut self, routes: usize) {
-        match routes {
-            1 => {}
-            0 => self.unrouted += 1,
-            more => self.extra += more as u64 - 1,
-        }
-    }
-
-    /// Adds what `other` counted.
-    #[inline]
-    pub(crate) fn add(&mut self, other: Self) {
-        self.unrouted += other.unrouted;
-        self.extra += other.extra;
-        self.fired += other.fired;
-        self.late += other.late;
-    }
-}
-
 /// Where the records of one operator went, at one moment.
 ///
-/// `received + extra + fired` equals the records routed over all exclusive outputs plus
-/// `unrouted` and `failed`: [`Ledger::is_balanced`]. Taps receive copies and stand outside of the
-/// sum.
+/// `received + extra + fired + taps` equals the records routed over all outputs plus `unrouted` and
+/// `failed`: [`Ledger::is_balanced`].
 ///
 /// # Examples
 ///
@@ -81,16 +35,20 @@ impl Tally {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Ledger {
-    /// Records taken from the input.
+    /// Records taken from the input, without updates of a configuration.
     pub received: u64,
-    /// Records for which the function returned an error or panicked.
+    /// Updates of a configuration taken from the input.
+    pub updates: u64,
+    /// Records for which the function returned an error or panicked before it had emitted a route.
     pub failed: u64,
     /// Records for which the function returned no route: dropped on purpose, or kept in state.
     pub unrouted: u64,
     /// Routes beyond the first one of a record.
     pub extra: u64,
-    /// Routes that no record caused directly: timers, windows, the end of the input.
+    /// Routes that no record caused directly: timers, windows, updates, the end of the input.
     pub fired: u64,
+    /// Copies emitted to taps beside the routes.
+    pub taps: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
     /// What the operator keeps in its state at this moment, and may still emit something for: the
@@ -160,12 +118,12 @@ impl Ledger {
     /// Whether every record is accounted for.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
-        let exclusive = self.outputs.iter().filter(|output| !output.tap);
-        let routed: u64 = exclusive.map(|output| output.routed).sum();
+        let routed: u64 = self.outputs.iter().map(|output| output.routed).sum();
         let outputs = self.outputs.iter().all(|output| {
             output.routed == output.delivered + output.buffered + output.dropped + output.discarded
         });
-        outputs && self.received + self.extra + self.fired == routed + self.unrouted + self.failed
+        let caused = self.received + self.extra + self.fired + self.taps;
+        outputs && caused == routed + self.unrouted + self.failed
     }
 
     /// The ledger of the output called `name`.

@@ -1,28 +1,7 @@
-use super::{Splitter, Tally};
+use super::{Account, Collect, Collector, Splitter};
 use crate::error::StreamError;
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
-
-/// Where routes and marks go: lanes, destinations, or a test's list.
-///
-/// Operators are generic over it, so that the same state machine serves the futures runtime, the
-/// wiring and a test.
-pub trait Collect<S> {
-    /// Takes one route; `at` is the record's timestamp, [`Timestamp::MIN`] if it has none.
-    fn emit(&mut self, route: S, at: Timestamp);
-
-    /// Takes a mark for every output.
-    fn mark(&mut self, mark: Mark);
-
-    /// The operator's part of the ledger.
-    fn tally(&mut self) -> &mut Tally;
-
-    /// Whether whoever takes the routes had better be asked how it is before more comes.
-    #[inline]
-    fn wants_rest(&self) -> bool {
-        false
-    }
-}
 
 /// What a split function may return: the routes of one record.
 ///
@@ -59,8 +38,16 @@ pub trait Routes<S> {
     /// Whether there is one route at most, and so nothing left to do once it is emitted.
     const SINGLE: bool = false;
 
-    /// Emits the routes and says how many there were.
-    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError>;
+    /// Emits the routes.
+    ///
+    /// # Errors
+    ///
+    /// The error that the function returned in place of a route.
+    fn route<C: Collect<S>>(
+        self,
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 
     /// The routes as values, for unit tests of functions that return `impl Routes`.
     ///
@@ -71,36 +58,33 @@ pub trait Routes<S> {
     where
         Self: Sized,
     {
-        let mut list = List { routes: Vec::new(), tally: Tally::default() };
-        self.route(Timestamp::MIN, &mut list)?;
-        Ok(list.routes)
+        let (mut list, mut account) = (List(Vec::new()), Account::new());
+        self.route(Timestamp::MIN, &mut Collector::new(&mut list, &mut account))?;
+        Ok(list.0)
     }
 }
 
-struct List<S> {
-    routes: Vec<S>,
-    tally: Tally,
-}
+struct List<S>(Vec<S>);
 
 impl<S> Collect<S> for List<S> {
     fn emit(&mut self, route: S, _at: Timestamp) {
-        self.routes.push(route);
+        self.0.push(route);
     }
 
     fn mark(&mut self, _mark: Mark) {}
-
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
-    }
 }
 
 impl<S: Splitter> Routes<S> for S {
     const SINGLE: bool = true;
 
     #[inline]
-    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+    fn route<C: Collect<S>>(
+        self,
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         out.emit(self, at);
-        Ok(1)
+        Ok(())
     }
 }
 
@@ -109,10 +93,14 @@ impl<S, R: Routes<S>> Routes<S> for Option<R> {
     const SINGLE: bool = R::SINGLE;
 
     #[inline]
-    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+    fn route<C: Collect<S>>(
+        self,
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         match self {
             Some(routes) => routes.route(at, out),
-            None => Ok(0),
+            None => Ok(()),
         }
     }
 }
@@ -122,7 +110,11 @@ impl<S, R: Routes<S>, E: Into<Box<dyn Error + Send + Sync>>> Routes<S> for Resul
     const SINGLE: bool = R::SINGLE;
 
     #[inline]
-    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+    fn route<C: Collect<S>>(
+        self,
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         match self {
             Ok(routes) => routes.route(at, out),
             Err(error) => Err(StreamError::failed(error)),
@@ -133,35 +125,23 @@ impl<S, R: Routes<S>, E: Into<Box<dyn Error + Send + Sync>>> Routes<S> for Resul
 #[diagnostic::do_not_recommend]
 impl<S, R: Routes<S>> Routes<S> for Vec<R> {
     #[inline]
-    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
-        route_all(self, at, out)
+    fn route<C: Collect<S>>(
+        self,
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.into_iter().try_for_each(|routes| routes.route(at, out))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<S, R: Routes<S>, const N: usize> Routes<S> for [R; N] {
     #[inline]
-    fn route<C: Collect<S>>(self, at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
-        route_all(self, at, out)
+    fn route<C: Collect<S>>(
+        self,
+        at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.into_iter().try_for_each(|routes| routes.route(at, out))
     }
-}
-
-#[inline]
-fn route_all<S, R: Routes<S>, C: Collect<S>>(
-    routes: impl IntoIterator<Item = R>,
-    at: Timestamp,
-    out: &mut C,
-) -> Result<usize, StreamError> {
-    let mut count = 0;
-    for routes in routes {
-        match routes.route(at, out) {
-            Ok(more) => count += more,
-            Err(error) => {
-                // The record counts as failed; what was emitted for it before is beside that.
-                out.tally().extra += count as u64;
-                return Err(error);
-            }
-        }
-    }
-    Ok(count)
 }

@@ -1,4 +1,4 @@
-use super::{Collect, Routes};
+use super::{Collect, Collector, Routes};
 use crate::error::StreamError;
 use crate::time::Timestamp;
 
@@ -66,7 +66,11 @@ impl<R> WithTimestamp<R> {
 #[diagnostic::do_not_recommend]
 impl<S, R: Routes<S>> Routes<S> for WithTimestamp<R> {
     #[inline]
-    fn route<C: Collect<S>>(self, _at: Timestamp, out: &mut C) -> Result<usize, StreamError> {
+    fn route<C: Collect<S>>(
+        self,
+        _at: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         self.routes.route(self.at, out)
     }
 }

@@ -1,4 +1,4 @@
-use crate::output::{Ledger, OutputLedger, OutputSpec, Overflow, Tally};
+use crate::output::{Account, Ledger, OutputLedger, OutputSpec, Overflow};
 use crate::stream::source::AWAITED;
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -17,10 +17,8 @@ pub(crate) struct Board {
 
 pub(crate) struct State {
     pub(crate) ports: Vec<PortState>,
-    pub(crate) received: u64,
-    pub(crate) failed: u64,
+    pub(crate) account: Account,
     pub(crate) held: u64,
-    pub(crate) tally: Tally,
     /// The input called its waker since it was last polled.
     woken: bool,
     /// Counts turns and takings: as long as it stands still, nothing moves.
@@ -123,10 +121,8 @@ impl Board {
         }
         let state = State {
             ports,
-            received: 0,
-            failed: 0,
+            account: Account::new(),
             held: 0,
-            tally: Tally::default(),
             woken: false,
             moves: 0,
             stalls: 0,
@@ -317,26 +313,18 @@ impl State {
         wakers
     }
 
-    /// Enters the routes that an operator emitted and had no time to count, because a
-    /// destination's panic went through it.
-    pub(crate) fn count_uncounted(&mut self) {
-        let exclusive = self.ports.iter().filter(|port| !port.spec.tap);
-        let routed: u64 = exclusive.map(|port| port.routed).sum();
-        let Tally { unrouted, extra, fired, .. } = self.tally;
-        let emitted = routed + unrouted + self.failed;
-        self.tally.fired += emitted.saturating_sub(self.received + extra + fired);
-    }
-
     pub(crate) fn ledger(&self) -> Ledger {
-        let blocked_by = self.blocked_by();
+        let (blocked_by, account) = (self.blocked_by(), self.account);
         Ledger {
-            received: self.received,
-            failed: self.failed,
+            received: account.received(),
+            updates: account.updates,
+            failed: account.failed,
             held: self.held,
-            unrouted: self.tally.unrouted,
-            extra: self.tally.extra,
-            fired: self.tally.fired,
-            late: self.tally.late,
+            unrouted: account.unrouted,
+            extra: account.extra,
+            fired: account.fired,
+            taps: account.taps,
+            late: account.late,
             stalls: self.stalls,
             outputs: self
                 .ports

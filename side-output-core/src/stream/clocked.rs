@@ -1,6 +1,6 @@
 use super::{Drive, Driver, Fed, Feed};
-use crate::operator::{Operator, Progress};
-use crate::output::Collect;
+use crate::operator::Operator;
+use crate::output::{Account, Collect};
 use crate::time::{Alarm, Clock, Timestamp};
 use std::fmt;
 use std::task::Context;
@@ -37,16 +37,16 @@ where
     ) -> Fed {
         loop {
             self.now = self.now.max(self.clock.now());
-            match self.drive.operator_mut().on_clock(self.now, room, out) {
-                Ok(Progress::Done) => {}
-                Ok(Progress::More) => return Fed::More,
+            let room = match self.drive.clock(self.now, room, out) {
+                Ok(0) => return Fed::More,
+                Ok(room) => room,
                 Err(error) => return Fed::Failed(error),
-            }
+            };
             let fed = self.drive.drive(cx, room, out);
             if !matches!(fed, Fed::Pending) {
                 return fed;
             }
-            let Some(alarm) = self.drive.operator_mut().alarm() else { return fed };
+            let Some(alarm) = self.drive.alarm() else { return fed };
             if alarm <= self.now {
                 // A timer was set for a time that is over.
                 continue;
@@ -56,12 +56,8 @@ where
         }
     }
 
-    fn received(&self) -> u64 {
-        self.drive.received()
-    }
-
-    fn failed(&self) -> u64 {
-        self.drive.failed()
+    fn account(&self) -> &Account {
+        self.drive.account()
     }
 
     fn held(&self) -> u64 {

@@ -1,6 +1,6 @@
 use crate::error::StreamError;
-use crate::operator::{Operator, Progress};
-use crate::output::{Collect, Splitter};
+use crate::operator::{Operator, Turn};
+use crate::output::{Account, Collect, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::Stream;
 use std::fmt;
@@ -52,11 +52,8 @@ pub trait Driver<S: Splitter> {
     /// Takes what is ready from the input until about `room` routes were emitted to `out`.
     fn drive<C: Collect<S>>(&mut self, cx: &mut Context<'_>, room: usize, out: &mut C) -> Fed;
 
-    /// Records taken from the input so far.
-    fn received(&self) -> u64;
-
-    /// Records of those for which the operator returned an error or panicked.
-    fn failed(&self) -> u64;
+    /// What the operator did so far.
+    fn account(&self) -> &Account;
 
     /// What the operator keeps in its state at this moment; see [`Operator::held`].
     fn held(&self) -> u64;
@@ -110,18 +107,11 @@ impl Drop for Noting<'_> {
     }
 }
 
-/// Records taken from the input, and those of them for which the operator failed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    received: u64,
-    failed: u64,
-}
-
 /// An operator and its feed.
 pub struct Drive<Fd, Op> {
     feed: Fd,
     op: Op,
-    counts: Counts,
+    account: Account,
     /// A mark the operator is not done with.
     due: Option<Mark>,
     /// The operator has seen the last watermark.
@@ -132,12 +122,25 @@ pub struct Drive<Fd, Op> {
 impl<Fd, Op> Drive<Fd, Op> {
     /// Lets `feed` drive `op`.
     pub const fn new(feed: Fd, op: Op) -> Self {
-        let counts = Counts { received: 0, failed: 0 };
-        Self { feed, op, counts, due: None, closed: false, ended: false }
+        Self { feed, op, account: Account::new(), due: None, closed: false, ended: false }
+    }
+}
+
+impl<Fd, Op: Operator> Drive<Fd, Op> {
+    /// Shows the operator the clock; how much room is left after what was due.
+    pub(super) fn clock<C: Collect<Op::Out>>(
+        &mut self,
+        now: Timestamp,
+        room: usize,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let mut turn = Turn::new(out, &mut self.account, room);
+        turn.clock(&mut self.op, now)?;
+        Ok(if turn.is_full() { 0 } else { turn.room() })
     }
 
-    pub(super) const fn operator_mut(&mut self) -> &mut Op {
-        &mut self.op
+    pub(super) fn alarm(&self) -> Option<Timestamp> {
+        self.op.alarm()
     }
 }
 
@@ -153,10 +156,10 @@ where
         room: usize,
         out: &mut C,
     ) -> Fed {
-        let Self { feed, op, counts, due, closed, ended } = self;
-        let counts = Counting::new(room, counts);
+        let Self { feed, op, account, due, closed, ended } = self;
         let mut error = None;
-        let mut stage = Stage { op, out, counts, due, closed, error: &mut error };
+        let turn = Turn::new(out, account, room);
+        let mut stage = Stage { op, turn, due, closed, error: &mut error };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
         {
@@ -176,12 +179,8 @@ where
         stage.finish(fed)
     }
 
-    fn received(&self) -> u64 {
-        self.counts.received
-    }
-
-    fn failed(&self) -> u64 {
-        self.counts.failed
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn held(&self) -> u64 {
@@ -203,48 +202,13 @@ impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
     }
 }
 
-/// Counts in a register during a turn, and writes back also when it panics.
-struct Counting<'a> {
-    /// What the turn may still spend: a record or a mark costs one, and so does each further route.
-    room: usize,
-    /// What it had, but for what was spent on no record.
-    most: usize,
-    /// The operator has the last record that was received; it stays so after an error or a panic.
-    at_work: bool,
-    total: &'a mut Counts,
-}
-
-impl<'a> Counting<'a> {
-    #[inline]
-    const fn new(room: usize, total: &'a mut Counts) -> Self {
-        Self { room, most: room, at_work: false, total }
-    }
-
-    /// Takes what no record stands for off the room.
-    #[inline]
-    fn spend(&mut self, much: usize) {
-        let much = much.min(self.room);
-        self.room -= much;
-        self.most -= much;
-    }
-}
-
-impl Drop for Counting<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.total.received += (self.most - self.room) as u64;
-        self.total.failed += u64::from(self.at_work);
-    }
-}
-
-/// One turn of an operator: counts what goes in and how much room is left.
+/// What a feed hands its records to: the operator, within a turn.
 struct Stage<'a, Op, C> {
     op: &'a mut Op,
-    out: &'a mut C,
+    turn: Turn<'a, C>,
     due: &'a mut Option<Mark>,
     closed: &'a mut bool,
-    counts: Counting<'a>,
-    /// Not in place: what has to be dropped by a call would keep all the rest in memory, too.
+    /// Behind a reference: drop glue here would force the struct out of registers.
     error: &'a mut Option<StreamError>,
 }
 
@@ -252,18 +216,12 @@ impl<Op, C> Stage<'_, Op, C> {
     fn finish(self, fed: Fed) -> Fed {
         self.error.take().map_or(fed, Fed::Failed)
     }
+}
 
+impl<Op: Operator, C: Collect<Op::Out>> Stage<'_, Op, C> {
     #[inline(always)]
-    fn go_on(&self) -> ControlFlow<()>
-    where
-        Op: Operator,
-        C: Collect<Op::Out>,
-    {
-        if self.counts.room == 0 || self.out.wants_rest() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+    fn go_on(&self) -> ControlFlow<()> {
+        if self.turn.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     #[inline(always)]
@@ -276,33 +234,20 @@ impl<Op, C> Stage<'_, Op, C> {
 impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
     #[inline(always)]
     fn record(&mut self, value: Op::In, at: Timestamp) -> ControlFlow<()> {
-        // A record without a route costs time as well: it uses up the turn.
-        self.counts.room -= 1;
-        self.counts.at_work = true;
-        match self.op.on_record(value, at, self.out) {
-            Ok(routes) => {
-                self.counts.at_work = false;
-                if routes > 1 {
-                    self.counts.spend(routes - 1);
-                }
-                self.go_on()
-            }
+        match self.turn.record(self.op, value, at) {
+            Ok(()) => self.go_on(),
             Err(error) => self.fail(error),
         }
     }
 
     #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        let fired = self.out.tally().fired;
-        match self.op.on_mark(mark, self.counts.room, self.out) {
-            Ok(Progress::Done) => {
+        match self.turn.mark(self.op, mark) {
+            Ok(true) => {
                 *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
-                // Marks take room in every lane, and so does what they cause.
-                let fired = self.out.tally().fired - fired;
-                self.counts.spend(usize::try_from(fired).unwrap_or(usize::MAX).saturating_add(1));
                 self.go_on()
             }
-            Ok(Progress::More) => {
+            Ok(false) => {
                 *self.due = Some(mark);
                 ControlFlow::Break(())
             }

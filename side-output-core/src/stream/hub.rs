@@ -2,7 +2,7 @@ use super::board::{Board, State};
 use super::{Driver, Port, Typed};
 use crate::error::StreamError;
 use crate::output::{
-    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, Overflow, Splitter, Tally,
+    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, Overflow, Splitter,
 };
 use crate::stream::DataStream;
 use crate::sync::Mutex;
@@ -36,32 +36,19 @@ pub(super) struct Seat<S: Splitter, D> {
     /// The board's waker: the input is polled with it, not with the waker of the reader that
     /// happens to drive, so that a reader busy elsewhere never keeps the others from being woken.
     pub(super) waker: Waker,
-    /// Records that the operator was at when a reader or a destination panicked.
-    pub(super) excused: u64,
 }
 
 impl<S: Splitter, D: Driver<S>> Seat<S, D> {
     /// Enters what the operator counted.
     pub(super) fn report(&self, state: &mut State) {
-        state.received = self.driver.received();
+        state.account = *self.driver.account();
         state.held = self.driver.held();
-        state.failed = self.driver.failed() - self.excused;
-    }
-
-    /// The same after a turn that a destination's panic ended, once what was emitted is entered.
-    pub(super) fn report_excused(&mut self, state: &mut State) {
-        // The record that the operator was at, if it was at one, had been routed: it did not fail.
-        // Nor had it the time to count what it emitted for it.
-        self.excused = self.driver.failed() - state.failed;
-        self.report(state);
-        state.count_uncounted();
     }
 }
 
-/// Lanes and tally of a turn.
+/// What a turn emitted and nobody was handed yet.
 pub(super) struct Staged<S: Splitter> {
     pub(super) lanes: S::Lanes,
-    pub(super) tally: Tally,
     /// An output whose reader went away, and to which a record came for the first time.
     pub(super) gone: Option<&'static str>,
 }
@@ -114,11 +101,6 @@ impl<S: Splitter> Collect<S> for Staged<S> {
     fn mark(&mut self, mark: Mark) {
         self.lanes.visit(&mut MarkAll(mark));
     }
-
-    #[inline]
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
-    }
 }
 
 struct MarkAll(Mark);
@@ -138,9 +120,9 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 
     pub(super) fn new(driver: D) -> Arc<Self> {
         let board = Board::new(S::NAME, S::SLOTS, S::OUTPUTS);
-        let staged = Staged { lanes: S::Lanes::default(), tally: Tally::default(), gone: None };
+        let staged = Staged { lanes: S::Lanes::default(), gone: None };
         let waker = Waker::from(Arc::clone(&board));
-        let seat = Some(Box::new(Seat { driver, staged, waker, excused: 0 }));
+        let seat = Some(Box::new(Seat { driver, staged, waker }));
         let core = Core { seat, lanes: S::Lanes::default(), end: None };
         Arc::new(Self { core: Mutex::new(core), board })
     }
@@ -167,7 +149,6 @@ impl<S: Splitter, D> Hub<S, D> {
         staged: &mut Staged<S>,
         own: usize,
     ) -> bool {
-        state.tally.add(std::mem::take(&mut staged.tally));
         state.moves += 1;
         let mut publish = Publish { state, own, trash: false, gone: None };
         core.lanes.visit_pairs(&mut staged.lanes, &mut publish);

@@ -3,7 +3,7 @@ use super::hub::{Hub, Seat, Staged};
 use super::turn::Turn;
 use super::{Driver, Fed, LedgerHandle, Source};
 use crate::error::StreamError;
-use crate::output::{Collect, Lane, OutputAt, Splitter, Tally};
+use crate::output::{Collect, Lane, OutputAt, Splitter};
 use crate::time::{Mark, Timestamp};
 use std::any::Any;
 use std::fmt;
@@ -91,7 +91,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
         into: &mut Lane<S::Payload>,
     ) -> Poll<Result<bool, StreamError>> {
         self.poll_turns(cx, into, |seat, room, local| {
-            let Seat { driver, staged, waker, .. } = seat;
+            let Seat { driver, staged, waker } = seat;
             let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
             mem::swap(local, S::lane(&mut staged.lanes));
             Turn { fed, own: local.len() as u64, lost: 0, rest: !local.is_empty(), panic: None }
@@ -110,9 +110,8 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
             drop(rest);
             local.clear();
             let polled = self.poll_turns(cx, local, |seat, room, _| {
-                let Seat { driver, staged, waker, excused } = seat;
+                let Seat { driver, staged, waker } = seat;
                 let (mut own, mut upset) = (0, Upset::default());
-                let failed = driver.failed();
                 let fed = catch_unwind(AssertUnwindSafe(|| {
                     let own = Counter { now: 0, total: &mut own };
                     let upset = &mut upset;
@@ -126,7 +125,6 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
                         return Fed::Failed(StreamError::from_panic(&*payload));
                     }
                     // It went through the operator, which had nothing left to do.
-                    *excused += driver.failed() - failed;
                     panic = Some(payload);
                     Fed::More
                 });
@@ -253,11 +251,6 @@ where
     #[inline(always)]
     fn mark(&mut self, mark: Mark) {
         self.staged.mark(mark);
-    }
-
-    #[inline]
-    fn tally(&mut self) -> &mut Tally {
-        self.staged.tally()
     }
 }
 

@@ -249,7 +249,7 @@ impl<S: Splitter, D: Driver<S>> Future for HubDriver<S, D> {
         let hub = &self.hub;
         let polled = match hub.take_seat(hub.core.lock(), S::SLOTS, cx) {
             Ok((seat, room)) => hub.hold_seat(S::SLOTS, cx, seat, room, |seat, room| {
-                let Seat { driver, staged, waker, .. } = seat;
+                let Seat { driver, staged, waker } = seat;
                 let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
                 Turn { fed, own: 0, lost: 0, rest: false, panic: None }
             }),

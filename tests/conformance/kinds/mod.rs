@@ -13,8 +13,8 @@ mod window;
 use crate::fan::Fan;
 use crate::model::Item;
 use serde_json::{Map, Value};
-use side_output::operator::{Either, Operator, Progress};
-use side_output::output::{Collect, Tally};
+use side_output::operator::{Either, Operator, Turn};
+use side_output::output::{Account, Collect};
 use side_output::{Alignment, DataStream, Element, Mark, Timestamp};
 use std::collections::BTreeMap;
 
@@ -123,7 +123,6 @@ impl Traces {
 pub struct Collected<'a, F> {
     pub traces: &'a mut Traces,
     pub name: F,
-    pub tally: Tally,
 }
 
 impl<S, F: FnMut(S) -> (String, Value)> Collect<S> for Collected<'_, F> {
@@ -134,10 +133,6 @@ impl<S, F: FnMut(S) -> (String, Value)> Collect<S> for Collected<'_, F> {
 
     fn mark(&mut self, mark: Mark) {
         self.traces.mark(mark);
-    }
-
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
     }
 }
 
@@ -172,7 +167,7 @@ impl<Op: Operator<In = Value, Out = Fan>> Bare for BareFan<Op> {
     ) -> Result<(), String> {
         let Self { operator, outputs } = self;
         let name = |fan: Fan| (outputs[fan.output].clone(), fan.record);
-        feed(operator, element, &mut Collected { traces, name, tally: Tally::default() })
+        feed(operator, element, &mut Collected { traces, name })
     }
 }
 
@@ -195,7 +190,7 @@ where
     ) -> Result<(), String> {
         let Self { operator, alignment, outputs } = self;
         let name = |fan: Fan| (outputs[fan.output].clone(), fan.record);
-        let mut out = Collected { traces, name, tally: Tally::default() };
+        let mut out = Collected { traces, name };
         match element {
             Element::Mark(mark) => {
                 for mark in alignment.on_mark(input, mark) {
@@ -220,16 +215,18 @@ pub fn feed<Op: Operator>(
     element: Element<Op::In>,
     out: &mut impl Collect<Op::Out>,
 ) -> Result<(), String> {
-    match element {
+    let mut account = Account::new();
+    let fed = match element {
         Element::Record { value, at } => {
             let at = at.unwrap_or(Timestamp::MIN);
-            operator.on_record(value, at, out).map_err(|error| error.to_string())?;
+            Turn::new(out, &mut account, 1).record(operator, value, at)
         }
-        Element::Mark(mark) => {
-            while operator.on_mark(mark, 1, out).map_err(|error| error.to_string())?
-                == Progress::More
-            {}
-        }
-    }
-    Ok(())
+        Element::Mark(mark) => loop {
+            match Turn::new(out, &mut account, 1).mark(operator, mark) {
+                Ok(false) => {}
+                end => break end.map(drop),
+            }
+        },
+    };
+    fed.map_err(|error| error.to_string())
 }

@@ -7,7 +7,6 @@ use crate::rules::Rules;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use side_output::operator::{Split, WithContext};
-use side_output::output::Tally;
 use side_output::{Alignment, Context, DataStream, Element, Timestamp};
 use std::collections::BTreeMap;
 
@@ -93,7 +92,7 @@ impl<F: FnMut(Value, &mut Context<Fan>) -> Vec<Fan>> Bare for BareProcess<F> {
     ) -> Result<(), String> {
         let Self { operator, exchange, outputs } = self;
         let name = |fan: Fan| (outputs[fan.output].clone(), fan.record);
-        let mut out = Collected { traces, name, tally: Tally::default() };
+        let mut out = Collected { traces, name };
         match (element, exchange) {
             (Element::Mark(mark), Some(exchange)) => {
                 for mark in exchange.on_mark(0, mark) {

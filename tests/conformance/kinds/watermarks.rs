@@ -5,7 +5,7 @@ use crate::model;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use side_output::operator::AssignTimestamps;
-use side_output::output::{Single, Tally};
+use side_output::output::Single;
 use side_output::{
     BoundedOutOfOrderness, DataStream, Element, Timestamp, WatermarkGenerator, Watermarks,
 };
@@ -143,7 +143,7 @@ impl<F: FnMut(&Stamped) -> Timestamp> Bare for BareAssign<F> {
         traces: &mut Traces,
     ) -> Result<(), String> {
         let name = |Single((value, _)): Single<Stamped>| ("main".to_owned(), value);
-        let mut out = Collected { traces, name, tally: Tally::default() };
+        let mut out = Collected { traces, name };
         let element = match element {
             Element::Record { value, at } => {
                 Element::Record { value: (value, at.unwrap_or(Timestamp::MIN)), at }

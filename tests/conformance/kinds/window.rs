@@ -6,7 +6,7 @@ use crate::model::{self, time_value};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use side_output::operator::{Operator, Windowed, Windows};
-use side_output::output::{Single, Tally};
+use side_output::output::Single;
 use side_output::stream::Source;
 use side_output::{
     Aggregate, Assigner, ContinuousEventTime, DataStream, Element, EventTime, EveryCount, Global,
@@ -601,6 +601,6 @@ where
             let Fan { output, record } = fan(route);
             (outputs.get(output).cloned().unwrap_or_default(), record)
         };
-        feed(operator, element, &mut Collected { traces, name, tally: Tally::default() })
+        feed(operator, element, &mut Collected { traces, name })
     }
 }

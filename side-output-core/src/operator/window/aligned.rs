@@ -1,8 +1,7 @@
 use super::table::{Entry, Pool, Table, WORK, hash_of};
-use super::{Firing, Parts, Share, WindowBody};
+use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
-use crate::operator::Progress;
-use crate::output::Collect;
+use crate::output::{Collect, Collector};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
 use rustc_hash::FxHashMap;
@@ -56,8 +55,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         key: K,
         value: T,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         A: Assigner,
         B: WindowBody<K, T, Contents = C, Side = S>,
@@ -71,7 +70,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             && !hot.complete
         {
             hot.add(parts, hash_of(&key), key, Share::Owned(value));
-            return Ok(0);
+            return Ok(());
         }
         self.elsewhere(parts, key, value, at, out)
     }
@@ -84,15 +83,15 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         key: K,
         value: T,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         A: Assigner,
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
         let hash = hash_of(&key);
-        let (mut routes, mut last) = (0, None);
+        let mut last = None;
         for window in parts.assigner.assign(at) {
             if parts.is_gone(window) {
                 continue;
@@ -101,14 +100,14 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             if let Some(window) = last.replace(window) {
                 self.find(window, parts.watermark);
                 let value = Share::Borrowed(&value);
-                routes += self.insert(parts, hash, key.clone(), value, out)?;
+                self.insert(parts, hash, key.clone(), value, out)?;
             }
         }
         let Some(window) = last else {
             return parts.late(value, at, out);
         };
         self.find(window, parts.watermark);
-        Ok(routes + self.insert(parts, hash, key, Share::Owned(value), out)?)
+        self.insert(parts, hash, key, Share::Owned(value), out)
     }
 
     /// Makes `window` the hot one; opens it if it is not there.
@@ -139,8 +138,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         hash: u64,
         key: K,
         value: Share<'_, T>,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
@@ -150,15 +149,14 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             return open.update(parts, hash, key, value, out);
         }
         open.add(parts, hash, key, value);
-        Ok(0)
+        Ok(())
     }
 
     #[inline]
     pub(super) fn on_watermark<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        room: usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         A: Assigner,
@@ -167,7 +165,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
     {
         match self.open.first() {
             Some(first) if first.window.max_timestamp() <= parts.watermark => {
-                self.advance(parts, room, out)
+                self.advance(parts, out)
             }
             _ => Ok(Progress::Done),
         }
@@ -177,8 +175,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
     fn advance<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        mut room: usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         A: Assigner,
@@ -194,12 +191,12 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             let last = parts.is_gone(open.window);
             if !open.complete {
                 let freed = last && !parts.finals;
-                progress = open.fire(parts, Pane::OnTime, freed, &mut room, out)?;
+                progress = open.fire(parts, Pane::OnTime, freed, out)?;
             } else if last && !parts.finals {
                 progress = open.free(&mut work);
             }
             if last && parts.finals && progress == Progress::Done {
-                progress = open.fire(parts, Pane::Final, true, &mut room, out)?;
+                progress = open.fire(parts, Pane::Final, true, out)?;
             }
             if progress == Progress::More {
                 break;
@@ -253,8 +250,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         parts: &mut Parts<A, Tr, B>,
         pane: Pane,
         last: bool,
-        room: &mut usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
@@ -262,22 +258,18 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
     {
         let (window, watermark) = (self.window, parts.watermark);
         let entries = &mut self.table;
-        let mut fired = 0;
-        while *room > 0 {
-            let routes = if last {
+        while out.may_fire() {
+            if last {
                 let Some(Entry { key, value }) = entries.leave().next() else { break };
                 let Kept { contents, side } = value;
-                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?
+                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
             } else {
                 let Some(Entry { key, value }) = entries.get_mut(self.done) else { break };
                 self.done += 1;
                 let firing = Firing { key, window, pane, watermark };
-                parts.body.fire(firing, &mut value.contents, &mut value.side, out)?
-            };
-            fired += routes;
-            *room = room.saturating_sub(routes.max(1));
+                parts.body.fire(firing, &mut value.contents, &mut value.side, out)?;
+            }
         }
-        out.tally().fired += fired as u64;
         if self.done < entries.len() {
             return Ok(Progress::More);
         }
@@ -302,8 +294,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         hash: u64,
         key: K,
         value: Share<'_, T>,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
@@ -319,9 +311,9 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         }
         let (mut contents, mut side) = (parts.body.first(value), S::default());
         let firing = Firing { key: &key, window, pane, watermark };
-        let routes = parts.body.fire(firing, &mut contents, &mut side, out)?;
+        parts.body.fire(firing, &mut contents, &mut side, out)?;
         table.push(hash, key, Kept { contents, side });
-        Ok(routes)
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 use super::{LatePolicy, ProcessLate};
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes as _, Splitter};
+use crate::output::{Collect, Collector, Context, Routes as _, Splitter};
 use crate::time::Timestamp;
 use crate::window::{Aggregate, Late, Pane, Window, WindowContext, WindowProcess, WindowResult};
 use rustc_hash::FxHashMap;
@@ -47,14 +47,14 @@ pub trait WindowBody<K, T> {
         drop((side, other));
     }
 
-    /// Emits what the window says, and counts the routes.
+    /// Emits the window's result.
     fn fire<C: Collect<Self::Out>>(
         &mut self,
         firing: Firing<'_, K>,
         contents: &mut Self::Contents,
         side: &mut Self::Side,
-        out: &mut C,
-    ) -> Result<usize, StreamError>;
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 
     /// The same, when nothing is kept after it.
     #[expect(clippy::too_many_arguments, reason = "a firing, taken apart")]
@@ -66,18 +66,18 @@ pub trait WindowBody<K, T> {
         watermark: Timestamp,
         mut contents: Self::Contents,
         mut side: Self::Side,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let firing = Firing { key: &key, window, pane, watermark };
         self.fire(firing, &mut contents, &mut side, out)
     }
 
-    /// Emits a late record, or counts it.
+    /// Emits a late record, or drops it.
     fn late<C: Collect<Self::Out>>(
         &mut self,
         late: Late<T>,
-        out: &mut C,
-    ) -> Result<usize, StreamError>;
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 }
 
 /// A window that fires.
@@ -126,28 +126,29 @@ impl<T> Share<'_, T> {
 }
 
 #[inline]
-fn emit_result<L, K, V, T, C>(window: Window, pane: Pane, key: K, value: V, out: &mut C) -> usize
-where
+fn emit_result<L, K, V, T, C>(
+    window: Window,
+    pane: Pane,
+    key: K,
+    value: V,
+    out: &mut Collector<'_, C>,
+) where
     L: LatePolicy,
     C: Collect<L::Out<K, V, T>>,
 {
     out.emit(L::result(WindowResult { key, window, value, pane }), window.max_timestamp());
-    1
 }
 
 #[inline]
-fn emit_late<L, K, V, T, C>(late: Late<T>, out: &mut C) -> usize
+fn emit_late<L, K, V, T, C>(late: Late<T>, out: &mut Collector<'_, C>)
 where
     L: LatePolicy,
     C: Collect<L::Out<K, V, T>>,
 {
     let at = late.timestamp;
-    if let Some(route) = L::late(late) {
-        out.emit(route, at);
-        1
-    } else {
-        out.tally().late += 1;
-        0
+    match L::late(late) {
+        Some(route) => out.emit(route, at),
+        None => out.drop_late(),
     }
 }
 
@@ -192,16 +193,12 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         firing: Firing<'_, K>,
         accumulator: &mut G::Accumulator,
         (): &mut (),
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let value = self.aggregate.result(accumulator);
-        Ok(emit_result::<L, _, _, G::In, _>(
-            firing.window,
-            firing.pane,
-            firing.key.clone(),
-            value,
-            out,
-        ))
+        let Firing { key, window, pane, .. } = firing;
+        emit_result::<L, _, _, G::In, _>(window, pane, key.clone(), value, out);
+        Ok(())
     }
 
     #[inline]
@@ -213,19 +210,21 @@ impl<K: Clone, G: Aggregate, L: LatePolicy> WindowBody<K, G::In> for Aggregated<
         _watermark: Timestamp,
         accumulator: G::Accumulator,
         (): (),
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let value = self.aggregate.result(&accumulator);
-        Ok(emit_result::<L, _, _, G::In, _>(window, pane, key, value, out))
+        emit_result::<L, _, _, G::In, _>(window, pane, key, value, out);
+        Ok(())
     }
 
     #[inline]
     fn late<C: Collect<Self::Out>>(
         &mut self,
         late: Late<G::In>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, K, G::Output, _, _>(late, out))
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        emit_late::<L, K, G::Output, _, _>(late, out);
+        Ok(())
     }
 }
 
@@ -269,15 +268,11 @@ where
         firing: Firing<'_, K>,
         reduced: &mut T,
         (): &mut (),
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, _, _, T, _>(
-            firing.window,
-            firing.pane,
-            firing.key.clone(),
-            reduced.clone(),
-            out,
-        ))
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        let Firing { key, window, pane, .. } = firing;
+        emit_result::<L, _, _, T, _>(window, pane, key.clone(), reduced.clone(), out);
+        Ok(())
     }
 
     fn fire_last<C: Collect<Self::Out>>(
@@ -288,17 +283,19 @@ where
         _watermark: Timestamp,
         reduced: T,
         (): (),
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        Ok(emit_result::<L, _, _, T, _>(window, pane, key, reduced, out))
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        emit_result::<L, _, _, T, _>(window, pane, key, reduced, out);
+        Ok(())
     }
 
     fn late<C: Collect<Self::Out>>(
         &mut self,
         late: Late<T>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, K, T, _, _>(late, out))
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        emit_late::<L, K, T, _, _>(late, out);
+        Ok(())
     }
 }
 
@@ -369,18 +366,21 @@ where
         firing: Firing<'_, K>,
         elements: &mut Elements<T>,
         (): &mut (),
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        let value = (self.function)(firing.key, firing.window, elements.evict(self.keep));
-        Ok(emit_result::<L, _, _, T, _>(firing.window, firing.pane, firing.key.clone(), value, out))
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        let Firing { key, window, pane, .. } = firing;
+        let value = (self.function)(key, window, elements.evict(self.keep));
+        emit_result::<L, _, _, T, _>(window, pane, key.clone(), value, out);
+        Ok(())
     }
 
     fn late<C: Collect<Self::Out>>(
         &mut self,
         late: Late<T>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        Ok(emit_late::<L, K, R, _, _>(late, out))
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        emit_late::<L, K, R, _, _>(late, out);
+        Ok(())
     }
 }
 
@@ -431,8 +431,8 @@ where
         firing: Firing<'_, P::Key>,
         elements: &mut Elements<P::In>,
         state: &mut P::State,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let Firing { key, window, pane, watermark } = firing;
         let at = window.max_timestamp();
         let mut key_state = self.keys.remove(key);
@@ -441,19 +441,19 @@ where
         let mut cx =
             WindowContext { window, pane, watermark, state, key_state: key_state_ref, taps };
         let routes = self.process.process(key, elements.evict(self.keep), &mut cx);
-        let routes = routes.route(at, out);
+        let result = routes.route(at, out);
         self.taps.flush(at, out);
         if let Some(key_state) = key_state {
             self.keys.insert(key.clone(), key_state);
         }
-        routes
+        result
     }
 
     fn late<C: Collect<P::Out>>(
         &mut self,
         late: Late<P::In>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         L::late(&mut self.process, late, out)
     }
 }

@@ -1,8 +1,7 @@
 use super::table::RECYCLED;
-use super::{Firing, Parts, Share, WindowBody};
+use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
-use crate::operator::Progress;
-use crate::output::Collect;
+use crate::output::{Collect, Collector};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Firings, Pane, Timers, Trigger, TriggerContext, Verdict, Window};
 use rustc_hash::FxHashMap;
@@ -61,26 +60,26 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         key: K,
         value: T,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         A: Assigner,
         Tr: Trigger<T, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let (mut routes, mut taken) = (0, false);
+        let mut taken = false;
         let mut windows = parts.assigner.assign(at).peekable();
         while let Some(window) = windows.next() {
             let Some(slot) = self.slot(parts, &key, window) else { continue };
             // At once: the next window may merge with this one, whose slot is free then.
             if windows.peek().is_none() {
-                return Ok(routes + self.add(parts, slot, Share::Owned(value), at, out)?);
+                return self.add(parts, slot, Share::Owned(value), at, out);
             }
-            routes += self.add(parts, slot, Share::Borrowed(&value), at, out)?;
+            self.add(parts, slot, Share::Borrowed(&value), at, out)?;
             taken = true;
         }
-        if taken { Ok(routes) } else { parts.late(value, at, out) }
+        if taken { Ok(()) } else { parts.late(value, at, out) }
     }
 
     /// The window that takes a record of `window`: merged with those it touches if windows do
@@ -224,8 +223,8 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         slot: u32,
         value: Share<'_, T>,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         Tr: Trigger<T, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
@@ -253,8 +252,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     pub(super) fn on_watermark<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        mut room: usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         Tr: Trigger<T, State = TS>,
@@ -266,13 +264,12 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
             if at > watermark {
                 break;
             }
-            if room == 0 {
+            if !out.may_fire() {
                 return Ok(Progress::More);
             }
             self.timers.pop_first();
             let kept = self.slots[slot as usize].as_mut().expect("a window that is kept");
             let cleanup = kept.window.cleanup(parts.lateness);
-            let mut routes = 0;
             if let Some(index) = kept.timers.iter().position(|own| *own == at) {
                 kept.timers.swap_remove(index);
                 let mut cx = TriggerContext {
@@ -285,8 +282,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                     slot,
                 };
                 let verdict = parts.trigger.on_timer(at, &mut kept.state, &mut cx);
-                routes = kept.obey(&mut parts.body, verdict, watermark, Some(at), out)?;
-                out.tally().fired += routes as u64;
+                kept.obey(&mut parts.body, verdict, watermark, Some(at), out)?;
             }
             if at == cleanup {
                 let kept = self.kept(slot);
@@ -295,15 +291,12 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 {
                     let (key, window, pane) = (&kept.key, kept.window, Pane::Final);
                     let firing = Firing { key, window, pane, watermark };
-                    let last = parts.body.fire(firing, contents, &mut kept.side, out)?;
-                    out.tally().fired += last as u64;
-                    routes += last;
+                    parts.body.fire(firing, contents, &mut kept.side, out)?;
                 }
                 drop(self.remove(parts.lateness, slot));
                 self.free.push(slot);
                 self.shrink();
             }
-            room = room.saturating_sub(routes.max(1));
         }
         Ok(Progress::Done)
     }
@@ -326,24 +319,23 @@ impl<K, C, S, TS> Kept<K, C, S, TS> {
         verdict: Verdict,
         watermark: Timestamp,
         timer: Option<Timestamp>,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let mut routes = 0;
         if verdict.fires()
             && let Some(contents) = &mut self.contents
         {
             let (key, window) = (&self.key, self.window);
             let pane = self.firings.next(window, timer.unwrap_or(watermark), timer.is_none());
             let firing = Firing { key, window, pane, watermark };
-            routes = body.fire(firing, contents, &mut self.side, out)?;
+            body.fire(firing, contents, &mut self.side, out)?;
         }
         if verdict.purges() {
             self.contents = None;
         }
-        Ok(routes)
+        Ok(())
     }
 }

@@ -1,9 +1,8 @@
 use super::table::{RECYCLED, hash_of};
 use super::wheel::{Ripe, Timer, Wheel};
-use super::{Firing, Parts, Share, WindowBody};
+use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
-use crate::operator::Progress;
-use crate::output::Collect;
+use crate::output::{Collect, Collector};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Firings, Pane, Window};
 use hashbrown::HashTable;
@@ -86,8 +85,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         key: K,
         value: T,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         A: Assigner,
         B: WindowBody<K, T, Contents = C, Side = S>,
@@ -96,20 +95,20 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         let hash = hash_of(&key);
         let mut windows = parts.assigner.assign(at);
         let Some(mut window) = windows.next() else { return parts.late(value, at, out) };
-        let (mut routes, mut taken) = (0, false);
+        let mut taken = false;
         for next in windows {
             // All but the last of its windows borrow the record.
             let window = mem::replace(&mut window, next);
             if self.takes(parts, hash, &key, window) {
                 taken = true;
                 let value = Share::Borrowed(&value);
-                routes += self.insert(parts, hash, key.clone(), window, value, out)?;
+                self.insert(parts, hash, key.clone(), window, value, out)?;
             }
         }
         if self.takes(parts, hash, &key, window) {
-            Ok(routes + self.insert(parts, hash, key, window, Share::Owned(value), out)?)
+            self.insert(parts, hash, key, window, Share::Owned(value), out)
         } else if taken {
-            Ok(routes)
+            Ok(())
         } else {
             parts.late(value, at, out)
         }
@@ -156,8 +155,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         key: K,
         window: Window,
         value: Share<'_, T>,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
@@ -176,7 +175,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 {
                     session.window = grown;
                     parts.body.add(&mut session.contents, value);
-                    return Ok(0);
+                    return Ok(());
                 }
                 return self.join(parts, hash, key, window, value, out);
             }
@@ -190,7 +189,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         if window.max_timestamp() <= parts.watermark {
             return self.kept.update(parts, slot, out);
         }
-        Ok(0)
+        Ok(())
     }
 
     /// Adds a record to the sessions that it touches, which become one, or opens a session between
@@ -203,8 +202,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         key: K,
         window: Window,
         value: Share<'_, T>,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
@@ -236,14 +235,13 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         if self.kept.get(slot).window.max_timestamp() <= parts.watermark {
             return self.kept.update(parts, slot, out);
         }
-        Ok(0)
+        Ok(())
     }
 
     pub(super) fn on_watermark<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        mut room: usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
@@ -263,11 +261,10 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 continue;
             };
             match is_ripe(&mut self.kept.slots, timer, lateness) {
-                Ripe::Now if room == 0 => return Ok(Progress::More),
+                Ripe::Now if !out.may_fire() => return Ok(Progress::More),
                 Ripe::Now => {
                     self.kept.wheel.pop();
-                    let routes = self.end(parts, timer, out)?;
-                    room = room.saturating_sub(routes.max(1));
+                    self.end(parts, timer, out)?;
                 }
                 Ripe::Later(at) => {
                     self.kept.wheel.pop();
@@ -284,8 +281,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         &mut self,
         parts: &mut Parts<A, Tr, B>,
         timer: Timer,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
@@ -294,7 +291,6 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         let watermark = parts.watermark;
         let session = self.kept.get_mut(slot);
         let (window, cleanup) = (session.window, session.window.cleanup(parts.lateness));
-        let mut routes = 0;
         let mut last = parts.finals.then_some(Pane::Final);
         if mem::take(&mut session.due) {
             let pane = session.firings.next(window, at, false);
@@ -304,21 +300,18 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 let (key, contents, side) =
                     (&session.key, &mut session.contents, &mut session.side);
                 let firing = Firing { key, window, pane, watermark };
-                routes = parts.body.fire(firing, contents, side, out)?;
-                out.tally().fired += routes as u64;
+                parts.body.fire(firing, contents, side, out)?;
             }
             if at != cleanup {
                 self.kept.set(slot, cleanup);
-                return Ok(routes);
+                return Ok(());
             }
         }
         let Session { key, contents, side, .. } = self.remove(slot);
         if let Some(pane) = last {
-            let fired = parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
-            out.tally().fired += fired as u64;
-            routes += fired;
+            parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
         }
-        Ok(routes)
+        Ok(())
     }
 
     /// Takes a session out of its key's list.
@@ -479,8 +472,8 @@ impl<K, C, S> Slab<K, C, S> {
         &mut self,
         parts: &mut Parts<A, Tr, B>,
         slot: u32,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,

@@ -1,10 +1,9 @@
 use super::aligned::next_update;
 use super::numbers::Numbers;
 use super::table::{Entry, Pool, RECYCLED, Table, WORK, hash_of};
-use super::{Firing, Parts, Share, WindowBody};
+use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
-use crate::operator::Progress;
-use crate::output::Collect;
+use crate::output::{Collect, Collector};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
 use rustc_hash::FxHashMap;
@@ -137,8 +136,8 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         key: K,
         value: T,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         A: Assigner,
         B: WindowBody<K, T, Contents = C>,
@@ -155,7 +154,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             {
                 self.hot = index;
                 self.add(parts, hash_of(&key), key, value);
-                return Ok(0);
+                return Ok(());
             }
         }
         self.elsewhere(parts, key, value, at, out)
@@ -169,8 +168,8 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         key: K,
         value: T,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         A: Assigner,
         B: WindowBody<K, T, Contents = C>,
@@ -183,7 +182,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         let hash = hash_of(&key);
         if self.slices[index].first_end > parts.watermark {
             self.add(parts, hash, key, value);
-            return Ok(0);
+            return Ok(());
         }
         self.add(parts, hash, key.clone(), value);
         self.update(parts, hash, key, at, out)
@@ -253,8 +252,8 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         hash: u64,
         key: K,
         at: Timestamp,
-        out: &mut Out,
-    ) -> Result<usize, StreamError>
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
     where
         A: Assigner,
         B: WindowBody<K, T, Contents = C>,
@@ -266,13 +265,12 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         };
         let windows = parts.assigner.assign(at);
         let Some(all) = windows.filter(fires).reduce(|all, other| all.cover(&other)) else {
-            return Ok(0);
+            return Ok(());
         };
         let mut found = std::mem::take(&mut self.found);
         for slice in self.slices_of(all) {
             found.extend(self.slices[slice].table.slot(hash, &key).map(|slot| (slice, slot)));
         }
-        let mut routes = 0;
         for window in parts.assigner.assign(at).filter(fires) {
             let Ok(index) = self.open.binary_search_by(|open| open.window.cmp(&window)) else {
                 continue;
@@ -287,19 +285,18 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             let Some(Sum { contents, .. }) = sum else { continue };
             let pane = next_update(&mut self.open[index].updates, &key);
             let (key, side) = (key.clone(), B::Side::default());
-            routes += parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
+            parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
         }
         found.clear();
         self.found = found;
-        Ok(routes)
+        Ok(())
     }
 
     #[inline]
     pub(super) fn on_watermark<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        room: usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         A: Assigner,
@@ -309,15 +306,14 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         if self.due > parts.watermark {
             return Ok(Progress::Done);
         }
-        self.advance(parts, room, out)
+        self.advance(parts, out)
     }
 
     #[inline(never)]
     fn advance<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        mut room: usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         A: Assigner,
@@ -335,12 +331,12 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             let is_final = last && parts.finals;
             if !complete {
                 let fired = (window, Pane::OnTime, !is_final);
-                progress = self.fire(parts, fired, &mut work, &mut room, out)?;
+                progress = self.fire(parts, fired, &mut work, out)?;
                 self.open[index].complete = progress == Progress::Done;
             }
             if is_final && progress == Progress::Done {
                 let fired = (window, Pane::Final, true);
-                progress = self.fire(parts, fired, &mut work, &mut room, out)?;
+                progress = self.fire(parts, fired, &mut work, out)?;
             }
             if progress == Progress::More {
                 break;
@@ -364,8 +360,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         parts: &mut Parts<A, Tr, B>,
         (window, pane, last): (Window, Pane, bool),
         work: &mut usize,
-        room: &mut usize,
-        out: &mut Out,
+        out: &mut Collector<'_, Out>,
     ) -> Result<Progress, StreamError>
     where
         B: WindowBody<K, T, Contents = C>,
@@ -376,8 +371,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         };
         let Self { assembly: Assembly { stage, sums, order }, numbers, .. } = self;
         let watermark = parts.watermark;
-        let mut fired = 0;
-        while *room > 0 {
+        while out.may_fire() {
             let Some((arrival, number)) = order.get(done) else { break };
             done += 1;
             let (place, key) = (&mut sums[*number as usize], numbers.key(*number));
@@ -385,19 +379,15 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             let sum = place.take_if(|sum| sum.arrival == *arrival);
             let (Some(mut sum), Some(key)) = (sum, key) else { continue };
             let mut side = B::Side::default();
-            let routes = if last {
+            if last {
                 let (key, contents) = (key.clone(), sum.contents);
-                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?
+                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
             } else {
                 let firing = Firing { key, window, pane, watermark };
-                let routes = parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
+                parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
                 *place = Some(sum);
-                routes
-            };
-            fired += routes;
-            *room = room.saturating_sub(routes.max(1));
+            }
         }
-        out.tally().fired += fired as u64;
         if done < order.len() {
             *stage = Stage::Firing(done);
             return Ok(Progress::More);

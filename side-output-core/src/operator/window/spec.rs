@@ -1,7 +1,7 @@
 use super::{Aggregated, Applied, Processed, Reduced, WindowOperator};
 use crate::error::StreamError;
 use crate::output::by_hand::splitter;
-use crate::output::{Collect, Context, Routes as _, Single, Splitter};
+use crate::output::{Collect, Collector, Context, Routes as _, Single, Splitter};
 use crate::time::saturating_millis;
 use crate::window::{
     Aggregate, Assigner, Late, RouteLate, Trigger, Window, WindowProcess, WindowResult,
@@ -110,8 +110,8 @@ pub trait ProcessLate<P: WindowProcess> {
     fn late<C: Collect<P::Out>>(
         process: &mut P,
         late: Late<P::In>,
-        out: &mut C,
-    ) -> Result<usize, StreamError>;
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError>;
 }
 
 // Never runs. The outputs are those that a program without a decision most likely takes apart, so
@@ -133,10 +133,10 @@ impl<P: WindowProcess> ProcessLate<P> for LateUndecided {
     fn late<C: Collect<P::Out>>(
         _process: &mut P,
         _late: Late<P::In>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        out.tally().late += 1;
-        Ok(0)
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        out.drop_late();
+        Ok(())
     }
 }
 
@@ -144,8 +144,8 @@ impl<P: RouteLate> ProcessLate<P> for LateToOutput {
     fn late<C: Collect<P::Out>>(
         process: &mut P,
         late: Late<P::In>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
         let at = late.timestamp;
         process.on_late(late).route(at, out)
     }
@@ -156,10 +156,10 @@ impl<P: WindowProcess> ProcessLate<P> for LateDropped {
     fn late<C: Collect<P::Out>>(
         _process: &mut P,
         _late: Late<P::In>,
-        out: &mut C,
-    ) -> Result<usize, StreamError> {
-        out.tally().late += 1;
-        Ok(0)
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        out.drop_late();
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 use super::PartitionTask;
 use crate::error::StreamError;
-use crate::output::{Collect, Splitter, Tally};
+use crate::output::{Account, Collect, Splitter};
 use crate::stream::{Driver, Fed};
 use crate::sync::Mutex;
 use crate::time::{Alignment, Mark, Timestamp};
@@ -16,14 +16,13 @@ use std::task::{Context, Poll, Waker};
 pub(super) enum Item<S> {
     Route(S, Timestamp),
     Mark(Mark),
+    /// What the operator counted for the items since the last one of these.
+    Account(Account),
 }
 
 /// Between the task of a partition and the reader of all.
 pub(super) struct Pipe<S> {
     pub(super) items: VecDeque<Item<S>>,
-    pub(super) tally: Tally,
-    pub(super) received: u64,
-    pub(super) failed: u64,
     /// What the function of this partition keeps.
     pub(super) held: u64,
     /// How the task ended.
@@ -35,16 +34,7 @@ pub(super) struct Pipe<S> {
 
 impl<S> Pipe<S> {
     fn new() -> Self {
-        Self {
-            items: VecDeque::new(),
-            tally: Tally::default(),
-            received: 0,
-            failed: 0,
-            held: 0,
-            end: None,
-            closed: false,
-            task: None,
-        }
+        Self { items: VecDeque::new(), held: 0, end: None, closed: false, task: None }
     }
 }
 
@@ -75,8 +65,10 @@ pub struct Gather<S, Tk> {
     /// Partitions that stand before the barrier.
     blocked: Vec<bool>,
     barrier: Option<u64>,
-    received: u64,
-    failed: u64,
+    account: Account,
+    /// Of each partition, routes that were emitted and whose account has not come yet: they count
+    /// as extra routes until then.
+    ahead: Vec<u64>,
     /// Of each partition.
     held: Vec<u64>,
 }
@@ -92,8 +84,8 @@ impl<S, Tk> Gather<S, Tk> {
             taken: (0..partitions).map(|_| VecDeque::new()).collect(),
             blocked: vec![false; partitions],
             barrier: None,
-            received: 0,
-            failed: 0,
+            account: Account::new(),
+            ahead: vec![0; partitions],
             held: vec![0; partitions],
         }
     }
@@ -108,19 +100,14 @@ impl<S, Tk> Gather<S, Tk> {
     }
 
     /// Takes what partition `index` has; true if it has come to its end, with all of it taken.
-    fn take(&mut self, index: usize, tally: &mut Tally) -> Result<bool, StreamError> {
+    fn take(&mut self, index: usize) -> Result<bool, StreamError> {
         let mut pipe = self.pipes.pipes[index].lock();
         let end = pipe.end.clone();
-        tally.add(mem::take(&mut pipe.tally));
-        self.received += mem::take(&mut pipe.received);
-        self.failed += mem::take(&mut pipe.failed);
         self.held[index] = pipe.held;
-        if !pipe.items.is_empty() {
-            if self.taken[index].is_empty() {
-                mem::swap(&mut pipe.items, &mut self.taken[index]);
-            } else {
-                self.taken[index].append(&mut pipe.items);
-            }
+        // Not before the last ones are emitted: what waits in the pipe bounds how far its task is
+        // ahead.
+        if !pipe.items.is_empty() && self.taken[index].is_empty() {
+            mem::swap(&mut pipe.items, &mut self.taken[index]);
             let waker = pipe.task.take();
             drop(pipe);
             if let Some(waker) = waker {
@@ -129,6 +116,7 @@ impl<S, Tk> Gather<S, Tk> {
         }
         match end {
             None => Ok(false),
+            // Nothing was taken, so nothing is left in the pipe either.
             Some(Ok(())) => Ok(self.taken[index].is_empty()),
             Some(Err(error)) => Err(error),
         }
@@ -141,7 +129,11 @@ impl<S, Tk> Gather<S, Tk> {
                 Item::Route(route, at) => {
                     // An idle partition that emits has come back.
                     self.alignment.on_active(index).for_each(|mark| out.mark(mark));
-                    out.emit(route, at);
+                    self.emit_ahead(index, route, at, out);
+                }
+                Item::Account(account) => {
+                    self.enter(index, &account);
+                    continue;
                 }
                 Item::Mark(Mark::Barrier(id)) => {
                     self.barrier = Some(id);
@@ -157,14 +149,32 @@ impl<S, Tk> Gather<S, Tk> {
 }
 
 impl<S, Tk> Gather<S, Tk> {
+    /// Emits a route before the partition's account of it has come.
+    fn emit_ahead<C: Collect<S>>(&mut self, index: usize, route: S, at: Timestamp, out: &mut C) {
+        self.ahead[index] += 1;
+        self.account.extra += 1;
+        out.emit(route, at);
+    }
+
+    /// Enters what a partition counted for the routes that it has emitted.
+    fn enter(&mut self, index: usize, account: &Account) {
+        self.account.extra -= mem::take(&mut self.ahead[index]);
+        self.account.add(account);
+    }
+}
+
+impl<S, Tk> Gather<S, Tk> {
     /// Emits all that the partitions have counted, so that the ledger is right after an error too.
     fn drain<C: Collect<S>>(&mut self, out: &mut C) {
-        for index in 0..self.taken.len() {
+        // Twice: what waits in the pipe is taken once what was taken before is gone.
+        for index in (0..self.taken.len()).chain(0..self.taken.len()) {
             // The error that is reported is the one that was found.
-            drop(self.take(index, out.tally()));
-            for item in self.taken[index].drain(..) {
-                if let Item::Route(route, at) = item {
-                    out.emit(route, at);
+            drop(self.take(index));
+            while let Some(item) = self.taken[index].pop_front() {
+                match item {
+                    Item::Route(route, at) => self.emit_ahead(index, route, at, out),
+                    Item::Account(account) => self.enter(index, &account),
+                    Item::Mark(_) => {}
                 }
             }
         }
@@ -190,7 +200,7 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
             let mut ended = 0;
             for turn in 0..partitions {
                 let index = (self.next + turn) % partitions;
-                match self.take(index, out.tally()) {
+                match self.take(index) {
                     Ok(false) => self.emit(index, &mut room, out),
                     Ok(true) => ended += 1,
                     Err(error) => {
@@ -221,12 +231,8 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
         }
     }
 
-    fn received(&self) -> u64 {
-        self.received
-    }
-
-    fn failed(&self) -> u64 {
-        self.failed
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn held(&self) -> u64 {

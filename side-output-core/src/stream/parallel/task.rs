@@ -1,13 +1,12 @@
 use super::gather::{Item, Pipes};
 use crate::error::StreamError;
-use crate::output::{Collect, Splitter, Tally};
+use crate::output::{Account, Collect, Splitter};
 use crate::stream::driver::drive_turn;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -26,13 +25,12 @@ pub struct PartitionTask<S, D> {
     /// `None` after the end.
     driver: Option<D>,
     staged: Staged<S>,
-    /// Of the driver's counts, what the reader has been told.
-    received: u64,
+    /// What of the driver's account was handed on.
+    entered: Account,
 }
 
 struct Staged<S> {
     items: Vec<Item<S>>,
-    tally: Tally,
 }
 
 impl<S> Collect<S> for Staged<S> {
@@ -45,17 +43,12 @@ impl<S> Collect<S> for Staged<S> {
     fn mark(&mut self, mark: Mark) {
         self.items.push(Item::Mark(mark));
     }
-
-    #[inline]
-    fn tally(&mut self) -> &mut Tally {
-        &mut self.tally
-    }
 }
 
 impl<S, D> PartitionTask<S, D> {
     pub(super) fn new(pipes: Arc<Pipes<S>>, partition: usize, driver: D) -> Self {
-        let staged = Staged { items: Vec::new(), tally: Tally::default() };
-        Self { pipes, partition, driver: Some(driver), staged, received: 0 }
+        let staged = Staged { items: Vec::new() };
+        Self { pipes, partition, driver: Some(driver), staged, entered: Account::new() }
     }
 
     fn finish(&mut self, end: Result<(), StreamError>) {
@@ -94,16 +87,15 @@ impl<S: Splitter, D: Driver<S>> Future for PartitionTask<S, D> {
             let staged = &mut this.staged;
             let fed = drive_turn(driver, cx, CHUNK, staged);
             let emitted = !staged.items.is_empty();
+            let account = *driver.account();
+            if account != this.entered {
+                staged.items.push(Item::Account(account.since(&this.entered)));
+                this.entered = account;
+            }
             {
                 let mut pipe = this.pipes.pipes[this.partition].lock();
-                pipe.received += driver.received() - this.received;
-                this.received = driver.received();
                 pipe.held = driver.held();
-                pipe.tally.add(mem::take(&mut staged.tally));
                 pipe.items.extend(staged.items.drain(..));
-                if matches!(fed, Fed::Failed(_)) {
-                    pipe.failed = driver.failed();
-                }
             }
             // Not for nothing: where the reader polls the tasks, it would never come to rest.
             if emitted {

@@ -1,8 +1,8 @@
 use super::destination::{Destination, DestinationVisitor, Destinations, Line};
 use crate::error::StreamError;
-use crate::output::{Collect, Ledger, Overflow, Splitter, Tally};
+use crate::output::{Collect, Ledger, Overflow, Splitter};
 use crate::stream::board::{State, Wait};
-use crate::stream::driver::{Noting, drive_turn};
+use crate::stream::driver::drive_turn;
 use crate::stream::hub::Seat;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed, Hub};
@@ -25,10 +25,7 @@ pub struct Run<S: Splitter, D, K: Destinations<S>> {
     hub: Option<Arc<Hub<S, D>>>,
     seat: Option<Box<Seat<S, D>>>,
     destinations: K,
-    tally: Tally,
     end: Option<Result<(), StreamError>>,
-    /// A destination panicked in the last turn.
-    panicked: bool,
 }
 
 // The operator and its input are never pinned; sinks and futures are boxed.
@@ -40,7 +37,7 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
             Ok(hub) => (Some(hub), None),
             Err(error) => (None, Some(Err(error))),
         };
-        Self { hub, seat: None, destinations, tally: Tally::default(), end, panicked: false }
+        Self { hub, seat: None, destinations, end }
     }
 
     /// Takes the seat for good, with what readers had left in the lanes before the wiring; waits
@@ -124,9 +121,7 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
             };
             let mut out = Wired {
                 destinations: &mut this.destinations,
-                tally: &mut this.tally,
-                panicked: &mut this.panicked,
-                wants_rest: false,
+                is_full: false,
                 splitter: PhantomData,
             };
             match drive_turn(&mut seat.driver, cx, room, &mut out) {
@@ -177,17 +172,12 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
     {
         let Some(hub) = &self.hub else { return };
         let mut state = hub.board.lock();
-        state.tally.add(mem::take(&mut self.tally));
         state.moves += 1;
         let waiter = state.ports[S::SLOTS + 1].forget_waiter();
         self.destinations.visit(&mut Report { state: &mut state });
         // None where the input had ended before the wiring.
-        if let Some(seat) = &mut self.seat {
-            if mem::take(&mut self.panicked) {
-                seat.report_excused(&mut state);
-            } else {
-                seat.report(&mut state);
-            }
+        if let Some(seat) = &self.seat {
+            seat.report(&mut state);
         }
         drop(state);
         drop(waiter);
@@ -203,22 +193,18 @@ impl<S: Splitter, D, K: Destinations<S>> fmt::Debug for Run<S, D, K> {
 /// Routes go straight into the destinations.
 struct Wired<'a, S, K> {
     destinations: &'a mut K,
-    tally: &'a mut Tally,
-    /// A destination panicked.
-    panicked: &'a mut bool,
-    wants_rest: bool,
+    /// A destination must be polled before it accepts more.
+    is_full: bool,
     splitter: PhantomData<fn() -> S>,
 }
 
 impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     #[inline]
     fn emit(&mut self, route: S, at: Timestamp) {
-        // It may go through the operator: the run ends.
-        let noting = Noting::new(self.panicked);
+        // A panic may go through the operator: the run ends.
         if self.destinations.push(route, at) {
-            self.wants_rest = true;
+            self.is_full = true;
         }
-        noting.disarm();
     }
 
     #[inline]
@@ -227,13 +213,8 @@ impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     }
 
     #[inline]
-    fn tally(&mut self) -> &mut Tally {
-        self.tally
-    }
-
-    #[inline]
-    fn wants_rest(&self) -> bool {
-        self.wants_rest
+    fn is_full(&self) -> bool {
+        self.is_full
     }
 }
 

@@ -1,0 +1,213 @@
+use super::Account;
+use crate::time::{Mark, Timestamp};
+
+/// Where routes and marks go: buffers, destinations, or a test's list.
+///
+/// It only receives. What was emitted is counted by the [`Collector`] in front of it, so that every
+/// driver of an operator keeps the same account.
+pub trait Collect<S> {
+    /// Takes one route; `at` is the record's timestamp, [`Timestamp::MIN`] if it has none.
+    fn emit(&mut self, route: S, at: Timestamp);
+
+    /// Takes a mark for every output.
+    fn mark(&mut self, mark: Mark);
+
+    /// Whether it must be polled before it accepts more.
+    #[inline]
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+impl<S, C: Collect<S> + ?Sized> Collect<S> for &mut C {
+    #[inline]
+    fn emit(&mut self, route: S, at: Timestamp) {
+        (**self).emit(route, at);
+    }
+
+    #[inline]
+    fn mark(&mut self, mark: Mark) {
+        (**self).mark(mark);
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        (**self).is_full()
+    }
+}
+
+/// What an operator emits into.
+///
+/// It owns the budget of the turn and keeps the [`Account`]: what a route counts as follows from
+/// what the operator has in hand. It is entered when the route is emitted, so the account is right
+/// however the call ends: with success, an error or a panic. An operator counts nothing, and a wrong
+/// count cannot be written.
+#[derive(Debug)]
+pub struct Collector<'a, C> {
+    out: &'a mut C,
+    account: &'a mut Account,
+    hand: Hand,
+    /// Routes emitted in this call.
+    routes: usize,
+    /// Firings begun in this call.
+    firings: usize,
+    /// How many routes a mark may cause in this call.
+    room: usize,
+    /// The mark in hand was forwarded or swallowed.
+    marked: bool,
+}
+
+/// What an operator has in hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hand {
+    /// Nothing: it is not being called.
+    Empty,
+    /// A record that no route was emitted for.
+    Record,
+    /// A record that has left through an output.
+    Routed,
+    /// A record that only configures the operator.
+    Update,
+    /// A mark, or the clock.
+    Mark,
+}
+
+impl<'a, C> Collector<'a, C> {
+    #[inline(always)]
+    pub(crate) const fn new(out: &'a mut C, account: &'a mut Account) -> Self {
+        Self { out, account, hand: Hand::Empty, routes: 0, firings: 0, room: 0, marked: false }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn out(&self) -> &C {
+        self.out
+    }
+
+    /// The operator is called with a record.
+    #[inline(always)]
+    pub(crate) const fn begin_record(&mut self) {
+        self.hand = Hand::Record;
+        self.routes = 0;
+    }
+
+    /// The call is over; how many routes it emitted.
+    #[inline(always)]
+    pub(crate) const fn end_record(&mut self, succeeded: bool) -> usize {
+        match self.hand {
+            Hand::Record if succeeded => self.account.unrouted += 1,
+            Hand::Record => self.account.failed += 1,
+            Hand::Update => self.account.updates += 1,
+            // A record that has left is not failed, whatever came after: it has one exit.
+            Hand::Routed | Hand::Empty | Hand::Mark => {}
+        }
+        self.hand = Hand::Empty;
+        self.routes
+    }
+
+    /// The operator is called with a mark, or shown the clock.
+    #[inline(always)]
+    pub(crate) const fn begin_mark(&mut self, room: usize) {
+        self.hand = Hand::Mark;
+        (self.routes, self.firings, self.room, self.marked) = (0, 0, room, false);
+    }
+
+    /// The call is over; whether the operator is done with the mark, and how much of the room was
+    /// used.
+    #[inline(always)]
+    pub(crate) const fn end_mark(&mut self) -> (bool, usize) {
+        self.hand = Hand::Empty;
+        (self.marked, self.spent())
+    }
+
+    /// Ends the turn, which has taken so many records. The operator may have panicked.
+    #[inline(always)]
+    pub(crate) const fn end_turn(&mut self, taken: u64) {
+        self.account.taken += taken;
+        _ = self.end_record(false);
+    }
+
+    #[inline(always)]
+    const fn spent(&self) -> usize {
+        if self.firings > self.routes { self.firings } else { self.routes }
+    }
+
+    /// Emits a route; `at` is its timestamp, [`Timestamp::MIN`] if it has none.
+    #[inline(always)]
+    pub fn emit<S>(&mut self, route: S, at: Timestamp)
+    where
+        C: Collect<S>,
+    {
+        // Before it goes on: whoever takes the route may panic, and the record has left by then.
+        self.routes += 1;
+        match self.hand {
+            Hand::Record => self.hand = Hand::Routed,
+            Hand::Routed => self.account.extra += 1,
+            Hand::Update | Hand::Mark | Hand::Empty => self.account.fired += 1,
+        }
+        self.out.emit(route, at);
+    }
+
+    /// Emits copies to taps, beside the routes.
+    #[inline(always)]
+    pub fn tap_all<S>(&mut self, copies: &mut Vec<S>, at: Timestamp)
+    where
+        C: Collect<S>,
+    {
+        // Without the collector itself: if it were lent to a call, its count would live in memory.
+        tap_all(&mut *self.out, &mut self.account.taps, copies, at);
+    }
+
+    /// Forwards a mark to every output. The mark in hand is done with that.
+    #[inline]
+    pub fn mark<S>(&mut self, mark: Mark)
+    where
+        C: Collect<S>,
+    {
+        self.marked = true;
+        self.out.mark(mark);
+    }
+
+    /// Ends the mark in hand without forwarding it.
+    #[inline]
+    pub const fn swallow(&mut self) {
+        self.marked = true;
+    }
+
+    /// Notes that the record in hand is dropped because it is late.
+    #[inline]
+    pub const fn drop_late(&mut self) {
+        self.account.late += 1;
+    }
+
+    /// Notes that the record in hand configures the operator and is not to be routed itself.
+    #[inline]
+    pub const fn update(&mut self) {
+        self.hand = Hand::Update;
+    }
+
+    /// Whether one more timer or window may fire in this call; asked before each of them.
+    ///
+    /// If not, the operator returns before it has forwarded the mark, and is called again with the
+    /// same mark once there is room. While a record is in hand it always may: a record is taken
+    /// whole.
+    #[inline]
+    #[must_use]
+    pub fn may_fire<S>(&mut self) -> bool
+    where
+        C: Collect<S>,
+    {
+        let limited = matches!(self.hand, Hand::Mark);
+        if limited && (self.spent() >= self.room || self.out.is_full()) {
+            return false;
+        }
+        self.firings += 1;
+        true
+    }
+}
+
+fn tap_all<S, C: Collect<S>>(out: &mut C, count: &mut u64, copies: &mut Vec<S>, at: Timestamp) {
+    for copy in copies.drain(..) {
+        *count += 1;
+        out.emit(copy, at);
+    }
+}
