@@ -1,0 +1,316 @@
+//! The ledger is right on every path: FAULT-01, 02, 03, 09 and 10.
+
+mod common;
+
+use common::assert_balanced;
+use futures::executor::block_on;
+use futures::{StreamExt as _, stream};
+use side_output::prelude::*;
+use side_output::stream::Source;
+use side_output::{
+    BroadcastContext, BroadcastProcess, Configuration, Count, Element, EveryCount, KeyedContext,
+    KeyedProcess, LedgerHandle, TestClock, Window,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Nine records of as many keys at the same time, and the watermark that makes them due.
+fn nine() -> DataStream<u32> {
+    let records = (0..9).map(|key| Element::record(key, at(5)));
+    DataStream::from_elements(stream::iter(records.chain([Element::watermark(at(999))])))
+}
+
+/// Panics with the fifth result.
+struct FailsAtTheFifth;
+
+impl Aggregate for FailsAtTheFifth {
+    type In = u32;
+    type Accumulator = (u64, u32);
+    type Output = u64;
+
+    fn create(&mut self) -> (u64, u32) {
+        (0, 0)
+    }
+
+    fn add(&mut self, (count, key): &mut (u64, u32), record: &u32) {
+        *count += 1;
+        *key = *record;
+    }
+
+    fn result(&mut self, (count, key): &(u64, u32)) -> u64 {
+        assert_ne!(*key, 4, "the fifth key");
+        *count
+    }
+
+    fn merge(&mut self, (count, key): &mut (u64, u32), other: (u64, u32)) {
+        *count += other.0;
+        *key = other.1;
+    }
+}
+
+/// Reads to the end, which is an error, and returns the ledger.
+#[track_caller]
+fn fails<T, Src: Source<T>>(stream: DataStream<T, Src>) -> Ledger {
+    let ledger: LedgerHandle = stream.ledger_handle().expect("an operator");
+    block_on(stream.for_each(drop)).unwrap_err();
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    ledger
+}
+
+#[test]
+fn fault_01_a_window_function_that_fails_amid_a_firing() {
+    let keyed = || nine().key_by(|key: &u32| *key);
+    let function = |key: &u32, _: Window, _: &[u32]| {
+        assert_ne!(*key, 4, "the fifth key");
+        *key
+    };
+    let tumbling = keyed().window(Tumbling::of(millis(1000))).drop_late_data();
+    let ledger = fails(tumbling.aggregate(FailsAtTheFifth));
+    assert_eq!((ledger.received, ledger.fired, ledger.unrouted), (9, 4, 9));
+    let tumbling = keyed().window(Tumbling::of(millis(1000))).drop_late_data();
+    assert_eq!(fails(tumbling.apply(function)).fired, 4);
+    let sliding = keyed().window(Sliding::of(millis(1000)).every(millis(500))).drop_late_data();
+    assert_eq!(fails(sliding.aggregate(FailsAtTheFifth)).fired, 4);
+    let sliding = keyed()
+        .window(Sliding::of(millis(1000)).every(millis(500)))
+        .trigger(EveryCount::new(1))
+        .drop_late_data();
+    let ledger = fails(sliding.aggregate(FailsAtTheFifth));
+    // Each record before it fires its two windows; the fifth has left through none.
+    assert_eq!((ledger.received, ledger.extra, ledger.failed), (5, 4, 1));
+    let sessions = keyed().window(Session::with_gap(millis(100))).drop_late_data();
+    assert_eq!(fails(sessions.aggregate(FailsAtTheFifth)).fired, 4);
+}
+
+#[splitter]
+#[derive(Debug)]
+enum Orders {
+    #[main]
+    Regular(u32),
+    Large(u32),
+}
+
+/// Routes by a limit; the record 3 fails.
+struct Limit {
+    panics: bool,
+}
+
+impl BroadcastProcess for Limit {
+    type In = u32;
+    type Update = u32;
+    type Config = u32;
+    type Out = Orders;
+
+    fn on_record(
+        &mut self,
+        order: u32,
+        limit: &u32,
+        _cx: &mut BroadcastContext<Orders>,
+    ) -> impl Routes<Orders> {
+        assert!(order != 3 || !self.panics, "the third order");
+        match order {
+            3 => Err("the third order"),
+            order if order > *limit => Ok(Orders::Large(order)),
+            order => Ok(Orders::Regular(order)),
+        }
+    }
+
+    fn on_update(
+        &mut self,
+        limit: u32,
+        config: &mut Configuration<u32>,
+        _cx: &mut Context<Orders>,
+    ) -> impl Routes<Orders> {
+        config.replace(limit);
+        None::<Orders>
+    }
+
+    fn on_unconfigured(&mut self, order: u32, _cx: &mut Context<Orders>) -> impl Routes<Orders> {
+        if order == 3 { Err("the third order") } else { Ok(Orders::Regular(order)) }
+    }
+
+    fn hold_back(&self) -> usize {
+        10
+    }
+}
+
+#[test]
+fn fault_02_a_held_back_record_that_fails_when_it_is_released() {
+    for panics in [false, true] {
+        for limits in [vec![2], vec![]] {
+            let orders = DataStream::from_stream(stream::iter([1, 2, 3, 4]));
+            let configured = !limits.is_empty();
+            // The orders come first, so that they are held back.
+            let limits = stream::once(async {
+                futures::pending!();
+                stream::iter(limits)
+            });
+            let limits = DataStream::from_stream(limits.flatten());
+            let streams = orders.connect_broadcast(limits).process(Limit { panics });
+            let OrdersStreams { regular, large } = streams;
+            large.discard();
+            let ledger = fails(regular);
+            assert_eq!((ledger.received, ledger.updates), (4, u64::from(configured)));
+            assert_eq!((ledger.unrouted, ledger.fired), (4, 2), "all were held back");
+        }
+    }
+}
+
+#[test]
+fn fault_03_a_record_has_one_exit_though_an_error_follows_its_route() {
+    /// The route is returned, and what comes after it fails.
+    struct Late;
+    impl KeyedProcess for Late {
+        type Key = u32;
+        type In = u32;
+        type State = u32;
+        type Out = Orders;
+        fn on_record(
+            &mut self,
+            order: u32,
+            state: &mut u32,
+            _cx: &mut KeyedContext<Self>,
+        ) -> impl Routes<Orders> {
+            *state = order;
+            Orders::Regular(order)
+        }
+        fn is_empty(state: &u32) -> bool {
+            assert_ne!(*state, 5, "the state is asked after the route was emitted");
+            false
+        }
+    }
+    /// A timer of a clock that is not there.
+    struct Clockless;
+    impl KeyedProcess for Clockless {
+        type Key = u32;
+        type In = u32;
+        type State = ();
+        type Out = Orders;
+        fn on_record(
+            &mut self,
+            order: u32,
+            (): &mut (),
+            cx: &mut KeyedContext<Self>,
+        ) -> impl Routes<Orders> {
+            if order == 5 {
+                cx.set_processing_timer(at(0));
+            }
+            Orders::Regular(order)
+        }
+    }
+    let orders = || DataStream::from_stream(stream::iter(0..9)).key_by(|order: &u32| *order);
+    let OrdersStreams { regular, large } = orders().process(Late);
+    large.discard();
+    let ledger = fails(regular);
+    assert_eq!((ledger.received, ledger["regular"].routed, ledger.failed), (6, 6, 0));
+    let OrdersStreams { regular, large } = orders().process(Clockless);
+    large.discard();
+    let ledger = fails(regular);
+    assert_eq!(ledger.received, 6);
+    assert_eq!(ledger["regular"].routed + ledger.failed, 6);
+    // With a clock there is nothing to fail.
+    let clock = TestClock::at(at(0));
+    let OrdersStreams { regular, large } = orders().process_with_clock(Clockless, clock);
+    large.discard();
+    block_on(regular.for_each(drop)).expect("no error");
+}
+
+#[test]
+fn fault_03_several_routes_of_which_one_is_an_error() {
+    let route = |n: u32| [Ok(Orders::Regular(n)), Err("no"), Ok(Orders::Large(n))];
+    let OrdersStreams { regular, large } = stream::iter([7]).split_with(route);
+    large.discard();
+    let ledger = fails(regular);
+    assert_eq!((ledger.received, ledger.failed, ledger.extra), (1, 0, 0));
+    assert_eq!(ledger["regular"].routed, 1);
+}
+
+#[test]
+fn fault_09_updates_of_a_configuration_are_no_records() {
+    let orders = DataStream::from_stream(stream::iter([1, 2, 4]));
+    let limits = DataStream::from_stream(stream::iter([9, 3]));
+    let ledger = block_on(
+        orders
+            .connect_broadcast(limits)
+            .config_first()
+            .process(Limit { panics: false })
+            .wire()
+            .regular(discard())
+            .large(discard())
+            .run(),
+    )
+    .expect("no error");
+    assert_balanced(&ledger);
+    assert_eq!((ledger.received, ledger.updates, ledger.unrouted), (3, 2, 0));
+    assert_eq!((ledger["regular"].routed, ledger["large"].routed), (2, 1));
+}
+
+#[test]
+fn fault_10_partitions_stay_a_few_capacities_ahead() {
+    struct Pass;
+    impl KeyedProcess for Pass {
+        type Key = u32;
+        type In = u32;
+        type State = ();
+        type Out = Orders;
+        fn on_record(
+            &mut self,
+            order: u32,
+            (): &mut (),
+            _cx: &mut KeyedContext<Self>,
+        ) -> impl Routes<Orders> {
+            match order % 3 {
+                0 => vec![],
+                1 => vec![Orders::Regular(order)],
+                _ => vec![Orders::Regular(order), Orders::Large(order)],
+            }
+        }
+    }
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    let input = stream::iter(0..).inspect(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let streams = DataStream::from_stream(input)
+        .key_by(|order: &u32| order % 64)
+        .parallel(4)
+        .process(|| Pass);
+    let ledger = streams.ledger_handle();
+    let OrdersStreams { mut regular, large } = streams;
+    large.discard();
+    let mut read = 0;
+    while read < 100_000 {
+        read += u32::from(block_on(regular.next()).is_some());
+        if read % 1000 == 0 {
+            assert_balanced(&ledger.read());
+        }
+    }
+    let pulled = count.load(Ordering::Relaxed);
+    assert!(pulled < 200_000, "{pulled} pulled from the input");
+    drop(regular);
+    assert_balanced(&ledger.read());
+}
+
+#[test]
+fn fault_01_a_reader_that_panics_amid_a_firing() {
+    let counts = nine()
+        .key_by(|key: &u32| *key)
+        .window(Tumbling::of(millis(1000)))
+        .drop_late_data()
+        .aggregate(Count::new());
+    let ledger = counts.ledger_handle().expect("an operator");
+    let reading = counts.for_each(|count| assert_ne!(count.key, 4, "the fifth key"));
+    catch_unwind(AssertUnwindSafe(|| block_on(reading))).unwrap_err();
+    assert_balanced(&ledger.read());
+}
