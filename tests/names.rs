@@ -416,3 +416,32 @@ mod macro_19 {
         assert_eq!(Other::One(vec![]).index(), 0);
     }
 }
+
+mod renamed {
+    use super::*;
+
+    struct RStreams;
+    struct RWiring;
+    struct RTag;
+
+    #[splitter(streams = Streams, wiring = Wiring, tag = Tag)]
+    #[derive(Debug)]
+    enum R {
+        A(u8),
+        B(u8),
+    }
+
+    #[test]
+    fn companions_have_the_names_that_they_are_given() {
+        let split = |n: u8| if n < 2 { R::A(n) } else { R::B(n) };
+        let streams: Streams = stream::iter(0..4).split_with(split).boxed();
+        assert!(format!("{streams:?}").starts_with("Streams {"));
+        let wiring: Wiring<_, _> = stream::iter(0..4).split_with(split).wire();
+        assert_eq!(format!("{wiring:?}"), "Wiring { .. }");
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        assert!(block_on(wiring.a(&mut a).b(&mut b).run()).unwrap().is_balanced());
+        assert_eq!((a, b), (vec![0, 1], vec![2, 3]));
+        assert_eq!(R::A(1).tag(), Tag::A);
+        let (RStreams, RWiring, RTag) = (RStreams, RWiring, RTag);
+    }
+}

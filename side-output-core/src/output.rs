@@ -2,7 +2,6 @@
 //!
 //! Nothing here polls, buffers for a reader or knows a clock.
 
-pub(crate) mod by_hand;
 mod context;
 mod lane;
 mod ledger;

@@ -96,6 +96,8 @@ use proc_macro::TokenStream;
 ///   `crate = $crate`, or the path of its own re-export.
 /// - `vis = pub(crate)`: the visibility of what is generated, by default the enum's. It can be
 ///   wider than the enum's, and not narrower.
+/// - `streams = Name`, `wiring = Name`, `tag = Name`: other names for `OrdersStreams`,
+///   `OrdersWiring` and `OrdersTag`.
 ///
 /// On a variant, in any combination:
 ///

@@ -9,11 +9,14 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Ident, Lit, LitStr, Meta, Path, Token, Visibility};
 
-/// `#[splitter(crate = path, vis = pub(super))]`.
+/// `#[splitter(crate = path, vis = pub(super), streams = Name)]`.
 #[derive(Default)]
 pub(crate) struct EnumArgs {
     pub(crate) krate: Option<Path>,
     pub(crate) vis: Option<Visibility>,
+    pub(crate) streams: Option<Ident>,
+    pub(crate) wiring: Option<Ident>,
+    pub(crate) tag: Option<Ident>,
 }
 
 /// The options that an attribute knows.
@@ -22,7 +25,8 @@ struct Grammar {
     options: &'static [&'static str],
 }
 
-const ENUM: Grammar = Grammar { attribute: "splitter", options: &["crate", "vis"] };
+const ENUM: Grammar =
+    Grammar { attribute: "splitter", options: &["crate", "vis", "streams", "wiring", "tag"] };
 const OUTPUT: Grammar = Grammar { attribute: "output", options: &["capacity", "overflow", "name"] };
 const OVERFLOWS: &[&str] = &["block", "drop_oldest", "drop_newest", "unbounded"];
 
@@ -31,15 +35,19 @@ impl EnumArgs {
         let mut args = Self::default();
         let parser = |input: ParseStream<'_>| {
             options(input, &ENUM, &mut Vec::new(), errors, &mut |option, input, errors| {
-                if option == "crate" {
-                    args.krate = Some(Path::parse_mod_style(input)?);
-                } else {
-                    let vis: Visibility = input.parse()?;
-                    if matches!(vis, Visibility::Inherited) {
-                        errors.push(input.error("expected a visibility such as `pub(crate)`"));
-                        skip(input);
+                match option {
+                    "crate" => args.krate = Some(Path::parse_mod_style(input)?),
+                    "streams" => args.streams = type_name(input, errors),
+                    "wiring" => args.wiring = type_name(input, errors),
+                    "tag" => args.tag = type_name(input, errors),
+                    _ => {
+                        let vis: Visibility = input.parse()?;
+                        if matches!(vis, Visibility::Inherited) {
+                            errors.push(input.error("expected a visibility such as `pub(crate)`"));
+                            skip(input);
+                        }
+                        args.vis = Some(vis);
                     }
-                    args.vis = Some(vis);
                 }
                 Ok(())
             })
@@ -211,6 +219,16 @@ fn unknown(word: &str, grammar: &Grammar) -> String {
         }
         _ => format!("unknown option `{word}`{}", suggest::hint(word, options)),
     }
+}
+
+/// The name of a type that is generated.
+fn type_name(input: ParseStream<'_>, errors: &mut Errors) -> Option<Ident> {
+    let name = input.parse().ok();
+    if name.is_none() {
+        errors.push(input.error("expected the name of a type, such as `OrderStreams`"));
+        skip(input);
+    }
+    name
 }
 
 /// Skips to the next comma.

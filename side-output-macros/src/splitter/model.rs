@@ -30,6 +30,12 @@ pub(super) struct Splitter {
     pub(super) so: TokenStream,
     /// `#[cfg(…)]` of the enum itself.
     pub(super) cfg: TokenStream,
+    /// `OrdersStreams`.
+    pub(super) streams: Ident,
+    /// `OrdersWiring`.
+    pub(super) wiring: Ident,
+    /// `OrdersTag`.
+    pub(super) tag: Ident,
     pub(super) outputs: Vec<Output>,
 }
 
@@ -125,7 +131,15 @@ impl Splitter {
         let so = crate::private_path(args.krate.as_ref());
         let cfg = args::cfg_predicate(&item.attrs);
         let cfg = cfg.map_or_else(TokenStream::new, |predicate| quote!(#[cfg(#predicate)]));
-        Self { item, generics, ty, vis, vis_differs, so, cfg, outputs }
+        let ident = &item.ident;
+        // Of the span of the enum's name: messages that name one of them point there.
+        let companion = |name: Option<Ident>, suffix: &str| {
+            name.unwrap_or_else(|| format_ident!("{}{suffix}", ident.unraw(), span = ident.span()))
+        };
+        let streams = companion(args.streams, "Streams");
+        let wiring = companion(args.wiring, "Wiring");
+        let tag = companion(args.tag, "Tag");
+        Self { item, generics, ty, vis, vis_differs, so, cfg, streams, wiring, tag, outputs }
     }
 
     /// The enum's generics and `params`, at the end.
@@ -133,11 +147,6 @@ impl Splitter {
         let mut generics = self.generics.clone();
         generics.params.extend(params);
         generics
-    }
-
-    /// `OrdersStreams`, of the span of the enum's name.
-    pub(super) fn companion(&self, suffix: &str) -> Ident {
-        format_ident!("{}{suffix}", self.item.ident.unraw(), span = self.item.ident.span())
     }
 
     /// An identifier that users do not meet: `__OrdersLanes`.

@@ -14,7 +14,7 @@ use quote::quote;
 /// ```
 pub(super) fn streams(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, cfg: splitter_cfg, .. } = splitter;
-    let streams = splitter.companion("Streams");
+    let streams = &splitter.streams;
     let generics = splitter.generics_and([syn::parse_quote!(__H: #so::Outlet<#ty> = #so::Boxed)]);
     let (_, _, where_clause) = generics.split_for_impl();
     let link = splitter.link();
@@ -62,7 +62,7 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let (streams, wiring) = (splitter.companion("Streams"), splitter.companion("Wiring"));
+    let (streams, wiring) = (&splitter.streams, &splitter.wiring);
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
     let link = splitter.link();

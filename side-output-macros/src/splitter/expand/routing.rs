@@ -8,6 +8,7 @@ use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 
 /// ```text
+/// #[diagnostic::do_not_recommend]
 /// impl Splitter for Orders {
 ///     type Lanes = __OrdersLanes;
 ///     type Streams<__H: Outlet<Self>> = OrdersStreams<__H>;
@@ -22,7 +23,7 @@ use syn::spanned::Spanned as _;
 /// ```
 pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, .. } = splitter;
-    let (lanes, streams) = (splitter.hidden("Lanes"), splitter.companion("Streams"));
+    let (lanes, streams) = (splitter.hidden("Lanes"), &splitter.streams);
     let name = splitter.item.ident.unraw().to_string();
     let (impl_generics, ty_generics, where_clause) = splitter.generics.split_for_impl();
     let of_outlet = splitter.arguments_and(&quote!(__H));
@@ -40,7 +41,9 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
         let (cfg, field, index) = (&output.cfg, &output.field, output.literal());
         quote!(#cfg #field: #so::Hub::stream::<#index>(hub))
     });
+    // Where an enum lacks `#[splitter]`, the other splitters are not what was meant.
     quote! {
+        #[diagnostic::do_not_recommend]
         impl #impl_generics #so::Splitter for #ty #where_clause {
             type Lanes = #lanes #ty_generics;
             type Streams<__H: #so::Outlet<Self>> = #streams #of_outlet;
@@ -77,7 +80,7 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, .. } = splitter;
-    let (lanes, streams) = (splitter.hidden("Lanes"), splitter.companion("Streams"));
+    let (lanes, streams) = (splitter.hidden("Lanes"), &splitter.streams);
     let (impl_generics, ty_generics, where_clause) = splitter.generics.split_for_impl();
     let of_outlet = splitter.arguments_and(&quote!(__H));
     splitter

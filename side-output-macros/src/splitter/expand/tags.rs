@@ -14,7 +14,7 @@ use syn::ext::IdentExt as _;
 /// ```
 pub(super) fn tags(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, cfg: splitter_cfg, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let tag_enum = &splitter.tag;
     let (impl_generics, _, where_clause) = splitter.generics.split_for_impl();
     let constants = splitter.outputs.iter().map(|output| {
         let (cfg, tag, index) = (&output.cfg, &output.tag, output.literal());
@@ -56,7 +56,7 @@ pub(super) fn tags(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn tag_enum(splitter: &Splitter) -> TokenStream {
     let Splitter { vis, cfg: splitter_cfg, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let tag_enum = &splitter.tag;
     let link = splitter.link();
     let doc =
         format!("The outputs of {link}, by name: for configuration, metrics and dead letters.");
@@ -101,7 +101,7 @@ pub(super) fn tag_enum(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn tag_impls(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let tag_enum = &splitter.tag;
     let link = splitter.link();
     let (impl_generics, _, where_clause) = splitter.generics.split_for_impl();
     let outputs = &splitter.outputs;
@@ -161,7 +161,7 @@ pub(super) fn tag_impls(splitter: &Splitter) -> TokenStream {
 /// and says so.
 fn route(splitter: &Splitter, link: &str) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let tag_enum = &splitter.tag;
     let parameters = splitter.parameters();
     let (_, _, where_clause) = splitter.generics.split_for_impl();
     let doc = format!("The route of `value` through this output of {link}.");

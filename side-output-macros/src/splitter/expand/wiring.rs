@@ -19,7 +19,7 @@ const FLAT: usize = 12;
 /// ```
 pub(super) fn builder(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, cfg, .. } = splitter;
-    let wiring = splitter.companion("Wiring");
+    let wiring = &splitter.wiring;
     let generics = splitter.generics_and([syn::parse_quote!(__D), syn::parse_quote!(__L)]);
     let mut generics = generics;
     // A default cannot stand before a parameter without one.
@@ -69,7 +69,7 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let wiring = splitter.companion("Wiring");
+    let wiring = &splitter.wiring;
     let wiring_name = wiring.to_string();
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
@@ -171,7 +171,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
 /// The methods of the outputs of one group.
 fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let wiring = splitter.companion("Wiring");
+    let wiring = &splitter.wiring;
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
     let own: Vec<_> = outputs.iter().map(|output| state(output.index)).collect();
