@@ -2,8 +2,12 @@
 
 mod args;
 mod check;
+mod derives;
 mod expand;
+mod generics;
 mod model;
+mod shape;
+mod spans;
 
 use crate::errors::Errors;
 use proc_macro2::TokenStream;

@@ -1,18 +1,17 @@
 //! The declared outputs: what `expand` may rely on.
 
 use super::args::{self, EnumArgs, OutputArgs};
+use super::derives::derives;
+use super::generics::WithoutSelf;
+use super::shape::{Shape, shape};
+use super::spans::located;
 use crate::case;
 use crate::errors::Errors;
-use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
-use quote::{ToTokens as _, format_ident, quote};
-use std::collections::HashSet;
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote};
 use syn::ext::IdentExt as _;
-use syn::visit::{self, Visit};
-use syn::visit_mut::{self, VisitMut};
-use syn::{
-    Attribute, Expr, Fields, GenericParam, Generics, ItemEnum, LitStr, Meta, Path, Token, Type,
-    Variant, Visibility, WherePredicate,
-};
+use syn::visit_mut::VisitMut as _;
+use syn::{Attribute, Expr, Generics, ItemEnum, LitStr, Meta, Path, Type, Variant, Visibility};
 
 /// An enum with `#[splitter]`.
 pub(super) struct Splitter {
@@ -68,35 +67,6 @@ pub(super) struct Output {
     pub(super) renamed: Option<LitStr>,
 }
 
-/// How the variant's fields become one payload.
-pub(super) enum Shape {
-    /// `Late`, with `()`.
-    Unit,
-    /// `Late(T)`, with `T`.
-    One,
-    /// `Late()` or `Late(A, B)`, with a tuple of so many elements.
-    Tuple(usize),
-    /// `Late { a: A }`, with a generated struct.
-    Struct(Box<Payload>),
-}
-
-/// The generated struct `OrdersLate`.
-pub(super) struct Payload {
-    pub(super) ident: Ident,
-    /// The parameters that its fields mention.
-    pub(super) generics: Generics,
-    pub(super) fields: Vec<PayloadField>,
-    /// The derives of the enum that a struct can have too.
-    pub(super) derives: Vec<Path>,
-}
-
-pub(super) struct PayloadField {
-    pub(super) attrs: Vec<Attribute>,
-    pub(super) cfg: TokenStream,
-    pub(super) ident: Ident,
-    pub(super) ty: Type,
-}
-
 impl Splitter {
     pub(super) fn new(args: EnumArgs, mut item: ItemEnum, errors: &mut Errors) -> Self {
         let read: Vec<_> =
@@ -140,13 +110,6 @@ impl Splitter {
         let wiring = companion(args.wiring, "Wiring");
         let tag = companion(args.tag, "Tag");
         Self { item, generics, ty, vis, vis_differs, so, cfg, streams, wiring, tag, outputs }
-    }
-
-    /// The enum's generics and `params`, at the end.
-    pub(super) fn generics_and(&self, params: impl IntoIterator<Item = GenericParam>) -> Generics {
-        let mut generics = self.generics.clone();
-        generics.params.extend(params);
-        generics
     }
 
     /// An identifier that users do not meet: `__OrdersLanes`.
@@ -229,264 +192,4 @@ impl Output {
         let default = (!has_text).then(|| quote!(#[doc = #default]));
         quote!(#default #(#docs)*)
     }
-}
-
-fn shape(
-    variant: &Variant,
-    splitter: &Ident,
-    generics: &Generics,
-    derives: &[Path],
-    errors: &mut Errors,
-) -> (Shape, Type) {
-    match &variant.fields {
-        Fields::Unit => (Shape::Unit, syn::parse_quote!(())),
-        Fields::Unnamed(fields) => {
-            for field in &fields.unnamed {
-                if let Some(cfg) = field.attrs.iter().find(|field| field.path().is_ident("cfg")) {
-                    let message = "a field of a tuple variant cannot have a `cfg`, because it is \
-                                   part of the output's type; put it on the variant";
-                    errors.at(cfg, message);
-                }
-            }
-            let types = fields.unnamed.iter().map(|field| &field.ty);
-            match fields.unnamed.len() {
-                1 => (Shape::One, fields.unnamed[0].ty.clone()),
-                count => (Shape::Tuple(count), syn::parse_quote!((#(#types),*))),
-            }
-        }
-        Fields::Named(fields) => {
-            let ident = format_ident!(
-                "{}{}",
-                splitter.unraw(),
-                pascal(&variant.ident.unraw().to_string()),
-                span = variant.ident.span()
-            );
-            let with_serde = derives.iter().any(is_serde);
-            let fields: Vec<_> = fields
-                .named
-                .iter()
-                .map(|field| {
-                    let attrs = field.attrs.iter().filter(|attribute| {
-                        let path = attribute.path();
-                        path.is_ident("doc") || with_serde && path.is_ident("serde")
-                    });
-                    let cfg = args::cfg_predicate(&field.attrs)
-                        .map_or_else(TokenStream::new, |predicate| quote!(#[cfg(#predicate)]));
-                    PayloadField {
-                        attrs: attrs.cloned().collect(),
-                        cfg,
-                        ident: field.ident.clone().expect("fields in braces have names"),
-                        ty: field.ty.clone(),
-                    }
-                })
-                .collect();
-            let generics = used_generics(generics, &fields);
-            let (_, arguments, _) = generics.split_for_impl();
-            let payload = syn::parse_quote!(#ident #arguments);
-            let derives = derives.to_vec();
-            let shape = Shape::Struct(Box::new(Payload { ident, generics, fields, derives }));
-            (shape, payload)
-        }
-    }
-}
-
-/// `late` is `Late`; a variant is normally in that form.
-fn pascal(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
-}
-
-/// The derives that mean the same for a struct as for the enum, and need no further attributes.
-fn derives(attributes: &[Attribute]) -> Vec<Path> {
-    const KNOWN: [&str; 10] = [
-        "Clone",
-        "Copy",
-        "Debug",
-        "PartialEq",
-        "Eq",
-        "PartialOrd",
-        "Ord",
-        "Hash",
-        "Serialize",
-        "Deserialize",
-    ];
-    let mut derives = Vec::new();
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("derive")) {
-        let Meta::List(list) = &attribute.meta else { continue };
-        let parser = syn::punctuated::Punctuated::<Path, Token![,]>::parse_terminated;
-        let paths = list.parse_args_with(parser).unwrap_or_default();
-        derives.extend(paths.into_iter().filter(|path| {
-            path.segments.last().is_some_and(|last| KNOWN.iter().any(|known| last.ident == known))
-        }));
-    }
-    derives
-}
-
-fn is_serde(path: &Path) -> bool {
-    path.segments
-        .last()
-        .is_some_and(|last| last.ident == "Serialize" || last.ident == "Deserialize")
-}
-
-/// The parameters that `fields` mention, with the bounds that mention no other.
-///
-/// A struct must not have a parameter that no field uses.
-fn used_generics(generics: &Generics, fields: &[PayloadField]) -> Generics {
-    let mut used = Mentioned::default();
-    for field in fields {
-        used.visit_type(&field.ty);
-    }
-    let mut unused = Mentioned::default();
-    let mut kept = Generics::default();
-    for param in &generics.params {
-        if used.param(param) {
-            kept.params.push(param.clone());
-        } else {
-            unused.insert(param);
-        }
-    }
-    for param in &mut kept.params {
-        if let GenericParam::Type(param) = param {
-            param.bounds = param
-                .bounds
-                .iter()
-                .filter(|bound| !unused.any_in(|mentioned| mentioned.visit_type_param_bound(bound)))
-                .cloned()
-                .collect();
-        }
-    }
-    let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
-    let predicates: Vec<&WherePredicate> = predicates
-        .filter(|predicate| !unused.any_in(|mentioned| mentioned.visit_where_predicate(predicate)))
-        .collect();
-    if !predicates.is_empty() {
-        kept.make_where_clause().predicates.extend(predicates.into_iter().cloned());
-    }
-    kept
-}
-
-/// Lifetimes and identifiers that occur in a piece of syntax.
-#[derive(Default)]
-struct Mentioned(HashSet<String>);
-
-impl Mentioned {
-    fn key(param: &GenericParam) -> String {
-        match param {
-            GenericParam::Lifetime(param) => param.lifetime.to_string(),
-            GenericParam::Type(param) => param.ident.to_string(),
-            GenericParam::Const(param) => param.ident.to_string(),
-        }
-    }
-
-    fn param(&self, param: &GenericParam) -> bool {
-        self.0.contains(&Self::key(param))
-    }
-
-    fn insert(&mut self, param: &GenericParam) {
-        self.0.insert(Self::key(param));
-    }
-
-    /// Whether `collect` finds anything that is in here.
-    fn any_in(&self, collect: impl FnOnce(&mut Self)) -> bool {
-        let mut mentioned = Self::default();
-        collect(&mut mentioned);
-        !self.0.is_disjoint(&mentioned.0)
-    }
-}
-
-impl<'ast> Visit<'ast> for Mentioned {
-    fn visit_ident(&mut self, ident: &'ast Ident) {
-        self.0.insert(ident.to_string());
-    }
-
-    fn visit_lifetime(&mut self, lifetime: &'ast syn::Lifetime) {
-        self.0.insert(lifetime.to_string());
-    }
-
-    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-        fn tokens(mentioned: &mut Mentioned, stream: TokenStream) {
-            for token in stream {
-                match token {
-                    TokenTree::Ident(ident) => {
-                        mentioned.0.insert(ident.to_string());
-                    }
-                    TokenTree::Group(group) => tokens(mentioned, group.stream()),
-                    _ => {}
-                }
-            }
-        }
-        tokens(self, mac.tokens.clone());
-        visit::visit_macro(self, mac);
-    }
-}
-
-/// Replaces `Self` by the enum's type, which it means inside of the enum only.
-struct WithoutSelf {
-    ty: Type,
-}
-
-impl VisitMut for WithoutSelf {
-    fn visit_type_mut(&mut self, ty: &mut Type) {
-        if let Type::Path(path) = ty
-            && path.qself.is_none()
-            && path.path.is_ident("Self")
-        {
-            *ty = self.ty.clone();
-            return;
-        }
-        visit_mut::visit_type_mut(self, ty);
-    }
-
-    fn visit_type_path_mut(&mut self, path: &mut syn::TypePath) {
-        self.visit_self_path(&mut path.qself, &mut path.path);
-        visit_mut::visit_type_path_mut(self, path);
-    }
-
-    fn visit_expr_path_mut(&mut self, path: &mut syn::ExprPath) {
-        self.visit_self_path(&mut path.qself, &mut path.path);
-        visit_mut::visit_expr_path_mut(self, path);
-    }
-}
-
-impl WithoutSelf {
-    /// `Self::LENGTH` becomes `<Orders>::LENGTH`.
-    fn visit_self_path(&self, qself: &mut Option<syn::QSelf>, path: &mut Path) {
-        let first = path.segments.first();
-        if qself.is_none()
-            && path.segments.len() > 1
-            && first.is_some_and(|first| first.ident == "Self")
-        {
-            let ty = &self.ty;
-            let rest = path.segments.iter().skip(1);
-            let replaced: syn::ExprPath = syn::parse_quote!(<#ty>::#(#rest)::*);
-            *qself = replaced.qself;
-            *path = replaced.path;
-        }
-    }
-}
-
-/// The visibility as if the macro had written it, so that lints do not see the user's code.
-///
-/// `pub(in path)` stays as it is: the path may hold a `$crate`.
-fn located(vis: &Visibility) -> Visibility {
-    let span = Span::call_site();
-    match vis {
-        Visibility::Restricted(restricted) if restricted.in_token.is_some() => vis.clone(),
-        _ => {
-            let tokens = vis.to_token_stream().into_iter().map(|token| respan(token, span));
-            syn::parse2(tokens.collect()).unwrap_or_else(|_| vis.clone())
-        }
-    }
-}
-
-fn respan(mut token: TokenTree, span: Span) -> TokenTree {
-    if let TokenTree::Group(group) = &token {
-        let stream = group.stream().into_iter().map(|token| respan(token, span));
-        token = TokenTree::Group(proc_macro2::Group::new(group.delimiter(), stream.collect()));
-    }
-    // `$crate` means the crate of its span.
-    if token.to_string() != "$crate" {
-        token.set_span(token.span().resolved_at(span));
-    }
-    token
 }

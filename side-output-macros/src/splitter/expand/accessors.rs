@@ -15,7 +15,8 @@ use quote::quote;
 pub(super) fn streams(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, cfg: splitter_cfg, .. } = splitter;
     let streams = &splitter.streams;
-    let generics = splitter.generics_and([syn::parse_quote!(__H: #so::Outlet<#ty> = #so::Boxed)]);
+    let mut generics = splitter.generics.clone();
+    generics.params.push(syn::parse_quote!(__H: #so::Outlet<#ty> = #so::Boxed));
     let (_, _, where_clause) = generics.split_for_impl();
     let link = splitter.link();
     let doc = format!(

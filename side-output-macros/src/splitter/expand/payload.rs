@@ -1,6 +1,7 @@
 //! The structs of variants with named fields, and how a payload becomes a variant and back.
 
-use crate::splitter::model::{Output, Shape, Splitter};
+use crate::splitter::model::{Output, Splitter};
+use crate::splitter::shape::Shape;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 

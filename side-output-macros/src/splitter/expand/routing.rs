@@ -2,8 +2,7 @@
 
 use crate::splitter::model::{Output, Splitter};
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, quote, quote_spanned};
-use syn::GenericParam;
+use quote::{quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 
@@ -233,45 +232,6 @@ impl Splitter {
                     .collect();
                 let body = body(output, &payload);
                 quote!(#cfg #variant => #body,)
-            })
-            .collect()
-    }
-
-    /// `<'a, T, more>`: the enum's arguments, and more behind them.
-    pub(super) fn arguments_and(&self, more: &TokenStream) -> TokenStream {
-        let arguments = self.arguments();
-        quote!(<#arguments #more>)
-    }
-
-    /// `'a, T,`.
-    pub(super) fn arguments(&self) -> TokenStream {
-        self.generics
-            .params
-            .iter()
-            .map(|param| {
-                let argument = match param {
-                    GenericParam::Lifetime(param) => param.lifetime.to_token_stream(),
-                    GenericParam::Type(param) => param.ident.to_token_stream(),
-                    GenericParam::Const(param) => param.ident.to_token_stream(),
-                };
-                quote!(#argument,)
-            })
-            .collect()
-    }
-
-    /// `'a, T: Clone,`: the enum's parameters without defaults, as an `impl` declares them.
-    pub(super) fn parameters(&self) -> TokenStream {
-        self.generics
-            .params
-            .iter()
-            .map(|param| {
-                let mut param = param.clone();
-                match &mut param {
-                    GenericParam::Type(param) => param.default = None,
-                    GenericParam::Const(param) => param.default = None,
-                    GenericParam::Lifetime(_) => {}
-                }
-                quote!(#param,)
             })
             .collect()
     }

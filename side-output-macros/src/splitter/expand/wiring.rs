@@ -20,17 +20,9 @@ const FLAT: usize = 12;
 pub(super) fn builder(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, cfg, .. } = splitter;
     let wiring = &splitter.wiring;
-    let generics = splitter.generics_and([syn::parse_quote!(__D), syn::parse_quote!(__L)]);
-    let mut generics = generics;
-    // A default cannot stand before a parameter without one.
-    for param in &mut generics.params {
-        match param {
-            syn::GenericParam::Type(param) => param.default = None,
-            syn::GenericParam::Const(param) => param.default = None,
-            syn::GenericParam::Lifetime(_) => {}
-        }
-    }
-    let (_, _, where_clause) = generics.split_for_impl();
+    // Without defaults, which cannot stand before a parameter that has none.
+    let parameters = splitter.parameters();
+    let (_, _, where_clause) = splitter.generics.split_for_impl();
     let link = splitter.link();
     let doc = format!(
         "Gives each output of {link} a destination.\n\n`run` exists once every output has one; \
@@ -47,7 +39,7 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
             reason = "the bounds are the enum's, and not every splitter is wired"
         )]
         #allow_private
-        #vis struct #wiring #generics #where_clause {
+        #vis struct #wiring<#parameters __D, __L> #where_clause {
             wiring: #so::Wiring<#ty, __D>,
             lines: __L,
         }
@@ -86,7 +78,7 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     });
     let groups = groups(splitter).map(|(number, outputs)| group(splitter, number, outputs));
     let marks = splitter.outputs.iter().map(|output| mark(splitter, output));
-    let predicates = predicates(splitter);
+    let predicates = splitter.predicates();
     quote! {
         #(#marks)*
 
@@ -316,12 +308,6 @@ fn groups(splitter: &Splitter) -> impl ExactSizeIterator<Item = (usize, &[Output
 
 fn group_size(outputs: usize) -> usize {
     if outputs <= FLAT { outputs } else { outputs.isqrt() }
-}
-
-/// The enum's `where` predicates, each with a comma.
-fn predicates(splitter: &Splitter) -> TokenStream {
-    let clause = splitter.generics.where_clause.iter();
-    clause.flat_map(|clause| &clause.predicates).map(|predicate| quote!(#predicate,)).collect()
 }
 
 impl Splitter {
