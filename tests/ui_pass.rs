@@ -26,8 +26,12 @@ mod declare {
     mod no_outputs;
     mod not_an_enum;
     mod one_mistake_one_message;
+    mod payload_without_fields;
     mod repeated_option;
+    mod same_field;
     mod same_name;
+    mod same_tag;
+    mod same_type;
     mod two_main;
     mod unbounded_with_capacity;
     mod unknown_option;
@@ -45,6 +49,7 @@ mod keyed {
 
 #[path = "ui_pass/read"]
 mod read {
+    mod deprecated_output;
     mod foreign_tag;
     mod output_left_out;
     mod route_where_payloads_differ;

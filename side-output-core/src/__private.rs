@@ -9,4 +9,5 @@ pub use crate::stream::{
 pub use crate::time::Timestamp;
 #[cfg(feature = "serde")]
 pub use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub use side_output_macros::splitter;
 pub use std::sync::Arc;

@@ -108,6 +108,12 @@ use proc_macro::TokenStream;
 ///   `drop_newest` or `unbounded`.
 /// - `#[output(name = "late")]`: another name than the variant's for the output, its field, its
 ///   method and its tag.
+/// - `#[output(payload = LateOrder)]`: another name than `OrdersLate` for the struct of a variant
+///   with named fields.
+///
+/// `#[deprecated]` and allowed lints of the enum or of a variant hold for what is generated from
+/// it too, and `#[non_exhaustive]` for `OrdersTag` or for the struct of the variant. Where a variant
+/// is called `ALL`, `OrdersTag::ALL` is that output.
 ///
 /// A variant may have a `cfg`: without it, there is no such output.
 ///

@@ -59,7 +59,8 @@ fn assert_splitter(
     }
     let so = crate::private_path(krate);
     Some(syn::parse_quote! {
-        const _: fn(&#splitter) -> usize = <#splitter as #so::Splitter>::index;
+        const _: fn(&#splitter) -> ::core::primitive::usize =
+            <#splitter as #so::Splitter>::index;
     })
 }
 

@@ -27,7 +27,7 @@ fn the_lint_comes_last() {
             #[allow(unused_must_use)]
             #[deny(unused_must_use)]
             fn split(order: RawOrder) -> Orders {
-                const _: fn(&Orders) -> usize = <Orders as ::side_output::__private::Splitter>::index;
+                const _: fn(&Orders) -> ::core::primitive::usize = <Orders as ::side_output::__private::Splitter>::index;
                 Orders::Valid(order)
             }
         "#]],
@@ -68,7 +68,7 @@ fn our_message_replaces_the_lint() {
             }
             #[allow(unused_must_use, unreachable_code)]
             fn split(order: RawOrder) -> orders::Orders {
-                const _: fn(&orders::Orders) -> usize = <orders::Orders as ::side_output::__private::Splitter>::index;
+                const _: fn(&orders::Orders) -> ::core::primitive::usize = <orders::Orders as ::side_output::__private::Splitter>::index;
                 return Orders::Invalid(order);
                 Orders::Valid(order)
             }

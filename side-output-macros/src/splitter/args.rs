@@ -27,7 +27,8 @@ struct Grammar {
 
 const ENUM: Grammar =
     Grammar { attribute: "splitter", options: &["crate", "vis", "streams", "wiring", "tag"] };
-const OUTPUT: Grammar = Grammar { attribute: "output", options: &["capacity", "overflow", "name"] };
+const OUTPUT: Grammar =
+    Grammar { attribute: "output", options: &["capacity", "overflow", "name", "payload"] };
 const OVERFLOWS: &[&str] = &["block", "drop_oldest", "drop_newest", "unbounded"];
 
 impl EnumArgs {
@@ -67,6 +68,7 @@ pub(super) struct OutputArgs {
     pub(super) capacity: Option<Expr>,
     pub(super) overflow: Option<LitStr>,
     pub(super) name: Option<LitStr>,
+    pub(super) payload: Option<Ident>,
 }
 
 /// Whether the attribute is one of those that the macro reads, and removes from the enum.
@@ -92,7 +94,7 @@ impl OutputArgs {
         args
     }
 
-    /// `#[output(capacity = 4096, overflow = "block", name = "late")]`.
+    /// `#[output(capacity = 4096, overflow = "block", name = "late", payload = LateOrder)]`.
     fn output(&mut self, attribute: &Attribute, seen: &mut Vec<String>, errors: &mut Errors) {
         let Meta::List(list) = &attribute.meta else {
             let message = "expected options, such as `#[output(capacity = 4096)]`";
@@ -101,6 +103,10 @@ impl OutputArgs {
         };
         let parser = |input: ParseStream<'_>| {
             options(input, &OUTPUT, seen, errors, &mut |option, input, errors| {
+                if option == "payload" {
+                    self.payload = type_name(input, errors);
+                    return Ok(());
+                }
                 let value: Expr = input.parse()?;
                 match option {
                     "capacity" => self.capacity = capacity(value, errors),
@@ -211,7 +217,7 @@ fn unknown(word: &str, grammar: &Grammar) -> String {
             format!("`{word}` is an attribute of its own; write `#[{word}]`")
         }
         "main" | "tap" => format!("`{word}` belongs to a variant; write `#[{word}]` there"),
-        "capacity" | "overflow" | "name" => {
+        "capacity" | "overflow" | "name" | "payload" => {
             format!("`{word}` belongs to a variant; write `#[output({word} = …)]` there")
         }
         _ if word.starts_with(char::is_uppercase) && attribute == "splitter" => {

@@ -1,13 +1,61 @@
 //! The enum's generics, as they stand at other items.
 
+use super::args::{self, EnumArgs};
 use super::model::Splitter;
 use super::shape::PayloadField;
+use crate::errors::Errors;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use std::collections::HashSet;
+use std::{mem, slice};
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{GenericParam, Generics, Path, Type, WherePredicate};
+use syn::{
+    ConstParam, GenericParam, Generics, ItemEnum, LifetimeParam, Path, Type, TypeParam,
+    WherePredicate,
+};
+
+/// An enum with a parameter behind a `cfg` is two enums, with the parameter and without it:
+///
+/// ```text
+/// #[cfg(p)]
+/// #[splitter(args)]
+/// enum R<T, U> { … }
+/// #[cfg(not(p))]
+/// #[splitter(args)]
+/// enum R<U> { … }
+/// ```
+///
+/// A `cfg` cannot stand in a list of arguments, so one enum could not name its own type.
+pub(super) fn by_cfg(args: &TokenStream, item: &ItemEnum) -> Option<TokenStream> {
+    let (index, predicate) =
+        item.generics.params.iter().enumerate().find_map(|(index, param)| {
+            let (GenericParam::Lifetime(LifetimeParam { attrs, .. })
+            | GenericParam::Type(TypeParam { attrs, .. })
+            | GenericParam::Const(ConstParam { attrs, .. })) = param;
+            Some((index, args::cfg_predicate(attrs)?))
+        })?;
+    let mut errors = Errors::new();
+    let so = crate::private_path(EnumArgs::parse(args.clone(), &mut errors).krate.as_ref());
+    // Mistakes in the arguments are reported where one of the two is expanded.
+    drop(errors.finish());
+    let (mut with, mut without) = (item.clone(), item.clone());
+    let (GenericParam::Lifetime(LifetimeParam { attrs, .. })
+    | GenericParam::Type(TypeParam { attrs, .. })
+    | GenericParam::Const(ConstParam { attrs, .. })) = &mut with.generics.params[index];
+    attrs.retain(|attribute| args::cfg_predicate(slice::from_ref(attribute)).is_none());
+    let params = mem::take(&mut without.generics.params).into_iter().enumerate();
+    without.generics.params =
+        params.filter(|(at, _)| *at != index).map(|(_, param)| param).collect();
+    Some(quote! {
+        #[cfg(#predicate)]
+        #[#so::splitter(#args)]
+        #with
+        #[cfg(not(#predicate))]
+        #[#so::splitter(#args)]
+        #without
+    })
+}
 
 impl Splitter {
     /// `<'a, T, more>`: the enum's arguments, and more behind them.
@@ -74,13 +122,20 @@ pub(super) fn used_generics(generics: &Generics, fields: &[PayloadField]) -> Gen
         }
     }
     for param in &mut kept.params {
-        if let GenericParam::Type(param) = param {
-            param.bounds = param
-                .bounds
-                .iter()
-                .filter(|bound| !unused.any_in(|mentioned| mentioned.visit_type_param_bound(bound)))
-                .cloned()
-                .collect();
+        match param {
+            GenericParam::Type(param) => {
+                let bounds = mem::take(&mut param.bounds).into_iter().filter(|bound| {
+                    !unused.any_in(|mentioned| mentioned.visit_type_param_bound(bound))
+                });
+                param.bounds = bounds.collect();
+            }
+            GenericParam::Lifetime(param) => {
+                let bounds = mem::take(&mut param.bounds)
+                    .into_iter()
+                    .filter(|bound| !unused.any_in(|mentioned| mentioned.visit_lifetime(bound)));
+                param.bounds = bounds.collect();
+            }
+            GenericParam::Const(_) => {}
         }
     }
     let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);

@@ -1,6 +1,7 @@
 //! The declared outputs: what `expand` may rely on.
 
 use super::args::{self, EnumArgs, OutputArgs};
+use super::attributes;
 use super::derives::derives;
 use super::generics::WithoutSelf;
 use super::shape::{Shape, shape};
@@ -29,6 +30,8 @@ pub(super) struct Splitter {
     pub(super) so: TokenStream,
     /// `#[cfg(…)]` of the enum itself.
     pub(super) cfg: TokenStream,
+    /// What the companions have of the enum's other attributes.
+    pub(super) attrs: TokenStream,
     /// `OrdersStreams`.
     pub(super) streams: Ident,
     /// `OrdersWiring`.
@@ -52,6 +55,8 @@ pub(super) struct Output {
     pub(super) tag: Ident,
     /// The variant's doc comment.
     pub(super) docs: Vec<Attribute>,
+    /// What the output's tag, field and method have of the variant's other attributes.
+    pub(super) attrs: TokenStream,
     /// The predicate of its `cfg` attributes.
     pub(super) predicate: Option<TokenStream>,
     /// `#[cfg(predicate)]` or nothing.
@@ -109,7 +114,8 @@ impl Splitter {
         let streams = companion(args.streams, "Streams");
         let wiring = companion(args.wiring, "Wiring");
         let tag = companion(args.tag, "Tag");
-        Self { item, generics, ty, vis, vis_differs, so, cfg, streams, wiring, tag, outputs }
+        let attrs = attributes::inherited(&item.attrs);
+        Self { item, generics, ty, vis, vis_differs, so, cfg, attrs, streams, wiring, tag, outputs }
     }
 
     /// An identifier that users do not meet: `__OrdersLanes`.
@@ -144,7 +150,8 @@ impl Output {
             Some(predicate) => quote!(#[cfg(#predicate)]),
             None => TokenStream::new(),
         };
-        let (shape, payload) = shape(variant, splitter, generics, derives, errors);
+        let (shape, payload) =
+            shape(variant, args.payload.as_ref(), splitter, generics, derives, errors);
         let docs = variant.attrs.iter().filter(|attribute| attribute.path().is_ident("doc"));
         Self {
             index,
@@ -152,6 +159,7 @@ impl Output {
             tag: case::tag_constant(&name, ident.span()),
             name,
             docs: docs.cloned().collect(),
+            attrs: attributes::inherited(&variant.attrs),
             predicate,
             cfg,
             shape,
@@ -175,6 +183,14 @@ impl Output {
         self.field = case::ident(&name, self.ident.span());
         self.tag = case::tag_constant(&name, self.ident.span());
         self.name = name;
+    }
+
+    /// Gives its struct another name, where the one it has is taken.
+    pub(super) fn rename_payload(&mut self, name: &str) {
+        if let Shape::Struct(payload) = &mut self.shape {
+            payload.ident = Ident::new(name, Span::call_site());
+            self.payload = payload.ty();
+        }
     }
 
     /// `first`, and the variant's doc comment behind it.

@@ -1,8 +1,8 @@
 //! What an output carries: how the fields of a variant become one payload.
 
-use super::args;
 use super::derives::is_serde;
 use super::generics::used_generics;
+use super::{args, attributes};
 use crate::errors::Errors;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -26,9 +26,20 @@ pub(super) struct Payload {
     pub(super) ident: Ident,
     /// The parameters that its fields mention.
     pub(super) generics: Generics,
+    /// What it has of the variant's other attributes.
+    pub(super) attrs: TokenStream,
     pub(super) fields: Vec<PayloadField>,
     /// The derives of the enum that a struct can have too.
     pub(super) derives: Vec<Path>,
+}
+
+impl Payload {
+    /// `OrdersLate<T>`.
+    pub(super) fn ty(&self) -> Type {
+        let ident = &self.ident;
+        let (_, arguments, _) = self.generics.split_for_impl();
+        syn::parse_quote!(#ident #arguments)
+    }
 }
 
 pub(super) struct PayloadField {
@@ -40,11 +51,16 @@ pub(super) struct PayloadField {
 
 pub(super) fn shape(
     variant: &Variant,
+    renamed: Option<&Ident>,
     splitter: &Ident,
     generics: &Generics,
     derives: &[Path],
     errors: &mut Errors,
 ) -> (Shape, Type) {
+    if let (Some(renamed), Fields::Unit | Fields::Unnamed(_)) = (renamed, &variant.fields) {
+        let message = "only a variant with named fields has a struct to name; remove `payload`";
+        errors.at(renamed, message);
+    }
     match &variant.fields {
         Fields::Unit => (Shape::Unit, syn::parse_quote!(())),
         Fields::Unnamed(fields) => {
@@ -62,12 +78,10 @@ pub(super) fn shape(
             }
         }
         Fields::Named(fields) => {
-            let ident = format_ident!(
-                "{}{}",
-                splitter.unraw(),
-                pascal(&variant.ident.unraw().to_string()),
-                span = variant.ident.span()
-            );
+            let pascal = pascal(&variant.ident.unraw().to_string());
+            let default =
+                || format_ident!("{}{pascal}", splitter.unraw(), span = variant.ident.span());
+            let ident = renamed.cloned().unwrap_or_else(default);
             let with_serde = derives.iter().any(is_serde);
             let fields: Vec<_> = fields
                 .named
@@ -88,11 +102,11 @@ pub(super) fn shape(
                 })
                 .collect();
             let generics = used_generics(generics, &fields);
-            let (_, arguments, _) = generics.split_for_impl();
-            let payload = syn::parse_quote!(#ident #arguments);
-            let derives = derives.to_vec();
-            let shape = Shape::Struct(Box::new(Payload { ident, generics, fields, derives }));
-            (shape, payload)
+            let (mut attrs, derives) = (attributes::allowed(&variant.attrs), derives.to_vec());
+            attrs.extend(attributes::non_exhaustive(&variant.attrs));
+            let payload = Payload { ident, generics, attrs, fields, derives };
+            let ty = payload.ty();
+            (Shape::Struct(Box::new(payload)), ty)
         }
     }
 }

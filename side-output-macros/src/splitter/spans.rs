@@ -18,7 +18,8 @@ pub(super) fn located(vis: &Visibility) -> Visibility {
     }
 }
 
-fn respan(mut token: TokenTree, span: Span) -> TokenTree {
+/// The token as if the macro had written it.
+pub(super) fn respan(mut token: TokenTree, span: Span) -> TokenTree {
     if let TokenTree::Group(group) = &token {
         let stream = group.stream().into_iter().map(|token| respan(token, span));
         token = TokenTree::Group(proc_macro2::Group::new(group.delimiter(), stream.collect()));

@@ -13,7 +13,7 @@ use quote::quote;
 /// }
 /// ```
 pub(super) fn streams(splitter: &Splitter) -> TokenStream {
-    let Splitter { so, ty, vis, cfg: splitter_cfg, .. } = splitter;
+    let Splitter { so, ty, vis, cfg: splitter_cfg, attrs: splitter_attrs, .. } = splitter;
     let streams = &splitter.streams;
     let mut generics = splitter.generics.clone();
     generics.params.push(syn::parse_quote!(__H: #so::Outlet<#ty> = #so::Boxed));
@@ -24,12 +24,13 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
          all of them."
     );
     let fields = splitter.outputs.iter().map(|output| {
-        let (cfg, field, payload, index) =
-            (&output.cfg, &output.field, &output.payload, output.literal());
+        let (cfg, attrs, field, payload, index) =
+            (&output.cfg, &output.attrs, &output.field, &output.payload, output.literal());
         let docs = output.docs_or(&format!("The output `{}`.", output.ident));
         quote! {
             #cfg
             #docs
+            #attrs
             #vis #field: #so::DataStream<#payload, <__H as #so::Outlet<#ty>>::Source<#index>>
         }
     });
@@ -40,9 +41,11 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
         #[must_use = "streams do nothing unless they are read, wired or discarded"]
         #[allow(
             dead_code,
+            deprecated,
             explicit_outlives_requirements,
             reason = "the bounds are the enum's, and not every splitter splits a stream"
         )]
+        #splitter_attrs
         #allow_private
         #vis struct #streams #generics #where_clause { #(#fields,)* }
     }

@@ -47,12 +47,12 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
             type Lanes = #lanes #ty_generics;
             type Streams<__H: #so::Outlet<Self>> = #streams #of_outlet;
 
-            const NAME: &'static str = #name;
+            const NAME: &'static ::core::primitive::str = #name;
             const OUTPUTS: &'static [#so::OutputSpec] = &[#(#specs),*];
-            const SLOTS: usize = #slots;
+            const SLOTS: ::core::primitive::usize = #slots;
 
             #[inline]
-            fn index(&self) -> usize {
+            fn index(&self) -> ::core::primitive::usize {
                 match self { #(#arms,)* }
             }
 

@@ -18,7 +18,7 @@ const FLAT: usize = 12;
 /// pub struct OrdersWiring<__D, __L> { wiring: Wiring<Orders, __D>, lines: __L }
 /// ```
 pub(super) fn builder(splitter: &Splitter) -> TokenStream {
-    let Splitter { so, ty, vis, cfg, .. } = splitter;
+    let Splitter { so, ty, vis, cfg, attrs, .. } = splitter;
     let wiring = &splitter.wiring;
     // Without defaults, which cannot stand before a parameter that has none.
     let parameters = splitter.parameters();
@@ -35,9 +35,11 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
         #[must_use = "a wiring does nothing unless it is run"]
         #[allow(
             dead_code,
+            deprecated,
             explicit_outlives_requirements,
             reason = "the bounds are the enum's, and not every splitter is wired"
         )]
+        #attrs
         #allow_private
         #vis struct #wiring<#parameters __D, __L> #where_clause {
             wiring: #so::Wiring<#ty, __D>,
@@ -144,7 +146,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
     quote! {
         impl<#parameters #slots> #so::Destinations<#ty> for #all #where_clause {
             #[inline]
-            fn push(&mut self, route: #ty, at: #so::Timestamp) -> bool {
+            fn push(&mut self, route: #ty, at: #so::Timestamp) -> ::core::primitive::bool {
                 match route { #arms }
             }
 
@@ -183,7 +185,7 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
     };
     let before = around(quote!((#(#own,)*)));
     let methods = outputs.iter().map(|output| {
-        let Output { cfg, field, payload, .. } = output;
+        let Output { cfg, attrs, field, payload, .. } = output;
         let (this, index) = (state(output.index), output.literal());
         let line = quote!(
             #so::Line<#payload, <__K as #so::IntoDestination<#payload, __M>>::Destination>
@@ -201,6 +203,7 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
         quote! {
             #cfg
             #docs
+            #attrs
             #vis fn #field<__M, __K: #so::IntoDestination<#payload, __M>>(
                 self,
                 destination: __K,
