@@ -469,3 +469,59 @@ fn split_16_a_partition_hands_out_what_it_rejects() {
     assert_eq!(kept, [NotClone(4), NotClone(5)]);
     assert_eq!(rest, [NotClone(1), NotClone(2), NotClone(3)]);
 }
+
+/// The losses that the macro cannot tell by the text of the function; `docs/compile-errors.md`
+/// lists them.
+mod fault_45 {
+    use super::*;
+    use Thirds::{One, Two};
+
+    fn helper(n: u32) -> Thirds {
+        Two(n)
+    }
+
+    fn maybe(n: u32) -> Option<Thirds> {
+        Some(Two(n))
+    }
+
+    /// Loses the routes of six records, and one of the two of the seventh.
+    #[splitter(Thirds)]
+    #[expect(unused_qualifications, unused_assignments, reason = "the losses are the case")]
+    fn lossy(n: u32) -> Option<Thirds> {
+        match n {
+            0 => {
+                maybe(n);
+            }
+            1 => {
+                #[allow(unused_must_use, reason = "an allowed loss is the case")]
+                {
+                    helper(n);
+                }
+            }
+            2 => {
+                let _ = helper(n);
+            }
+            3 => drop(helper(n)),
+            4 => {
+                let _ = One(n);
+            }
+            5 => drop(Vec::from([Thirds::Two(n)])),
+            _ => {
+                let mut route = Thirds::One(n);
+                route = Thirds::Two(n);
+                return Some(route);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn fault_45_a_route_that_is_lost_is_in_the_ledger() {
+        let streams = stream::iter(0..7).split_with(lossy);
+        let run = streams.wire().zero(discard()).one(discard()).two(discard()).run();
+        let ledger = block_on(run).unwrap();
+        assert_balanced(&ledger);
+        assert_eq!((ledger.received, ledger.unrouted), (7, 6));
+        assert_eq!(ledger["two"].routed, 1);
+    }
+}

@@ -59,6 +59,7 @@ mod read {
 
 #[path = "ui_pass/split"]
 mod split {
+    mod async_function;
     mod closure_evaluates_to_unit;
     mod closure_of_enum_without_splitter;
     mod enum_not_named;
@@ -68,13 +69,17 @@ mod split {
     mod forgotten_return;
     mod forgotten_return_behind_drop;
     mod forgotten_return_behind_let_underscore;
+    mod forgotten_return_behind_map;
     mod forgotten_return_in_async_block;
     mod forgotten_return_in_closure;
     mod forgotten_return_in_if;
     mod forgotten_return_in_match_arm;
     mod forgotten_return_in_method;
+    mod forgotten_return_in_vec;
     mod forgotten_return_of_a_helper;
     mod forgotten_return_of_a_moved_record;
+    mod forgotten_return_of_a_variable;
+    mod forgotten_return_of_an_imported_variant;
     mod forgotten_return_of_an_option;
     mod path_routes_nothing;
     mod returns_nothing;

@@ -635,7 +635,11 @@ fn fault_44_attributes_reach_what_is_generated() {
             Older { x: u8 },
         }
     };
-    check(quote!(), item.clone(), "enum RTag", expect![[r#"
+    check(
+        quote!(),
+        item.clone(),
+        "enum RTag",
+        expect![[r#"
         ///The outputs of [`R`], by name: for configuration, metrics and dead letters.
         #[::core::prelude::v1::derive(
             ::core::clone::Clone,
@@ -666,8 +670,13 @@ fn fault_44_attributes_reach_what_is_generated() {
             #[allow(missing_docs)]
             Older,
         }
-    "#]]);
-    check(quote!(), item.clone(), "struct ROlder", expect![[r#"
+    "#]],
+    );
+    check(
+        quote!(),
+        item.clone(),
+        "struct ROlder",
+        expect![[r#"
         ///Payload of the output `Older` of [`R`].
         #[allow(
             dead_code,
@@ -683,8 +692,13 @@ fn fault_44_attributes_reach_what_is_generated() {
             ///Field `x` of `Older`.
             x: u8,
         }
-    "#]]);
-    check(quote!(), item.clone(), "struct RStreams", expect![[r#"
+    "#]],
+    );
+    check(
+        quote!(),
+        item.clone(),
+        "struct RStreams",
+        expect![[r#"
         /**The streams of [`R`], one for each output.
 
         Whichever is read drives the splitter for all of them.*/
@@ -714,8 +728,13 @@ fn fault_44_attributes_reach_what_is_generated() {
                 <__H as so::Outlet<R>>::Source<1>,
             >,
         }
-    "#]]);
-    check(quote!(), item, "impl R {", expect![[r##"
+    "#]],
+    );
+    check(
+        quote!(),
+        item,
+        "impl R {",
+        expect![[r##"
         #[allow(
             dead_code,
             deprecated,
@@ -741,5 +760,6 @@ fn fault_44_attributes_reach_what_is_generated() {
                 }
             }
         }
-    "##]]);
+    "##]],
+    );
 }
