@@ -525,3 +525,53 @@ mod fault_45 {
         assert_eq!(ledger["two"].routed, 1);
     }
 }
+
+mod fault_04 {
+    use super::*;
+
+    #[splitter]
+    #[derive(Debug, PartialEq)]
+    enum Orders {
+        #[main]
+        Valid(u32),
+        #[tap]
+        Seen(u32),
+    }
+
+    /// Emits even numbers to the tap, and returns the tap's route for every third.
+    fn split(n: u32, cx: &mut Context<Orders>) -> Orders {
+        if n.is_multiple_of(2) {
+            cx.output(Orders::SEEN_TAG, n);
+        }
+        if n.is_multiple_of(3) { Orders::Seen(n + 100) } else { Orders::Valid(n) }
+    }
+
+    #[test]
+    fn fault_04_a_tap_that_is_returned_is_the_route_of_its_record() {
+        let streams = stream::iter(0..6).split_with(split);
+        let handle = streams.ledger_handle();
+        let OrdersStreams { valid, seen } = streams;
+        let (valid, seen) =
+            block_on(async { futures::join!(valid.collect::<Vec<_>>(), seen.collect::<Vec<_>>()) });
+        assert_eq!((valid, seen), (vec![1, 2, 4, 5], vec![0, 100, 2, 103, 4]));
+        let ledger = handle.read();
+        assert_balanced(&ledger);
+        assert_eq!((ledger.received, ledger.tapped, ledger.extra), (6, 3, 0));
+
+        let run = stream::iter(0..6).split_with(split).wire().valid(discard()).seen(discard());
+        let ledger = block_on(run.run()).unwrap();
+        assert_balanced(&ledger);
+        assert_eq!((ledger.tapped, ledger["seen"].routed), (3, 5));
+    }
+
+    /// The tap is emitted before the route is returned: its destination's panic must not lose it.
+    #[test]
+    fn fault_04_a_destination_of_a_tap_that_panics_leaves_the_ledger_balanced() {
+        let streams = stream::iter(0..6).split_with(split);
+        let handle = streams.ledger_handle();
+        let fail = |n: u32| assert!(n < 2, "no more than one");
+        let run = streams.wire().valid(discard()).seen(each(fail)).run();
+        drop(block_on(run).unwrap_err());
+        assert_balanced(&handle.read());
+    }
+}

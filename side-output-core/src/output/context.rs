@@ -75,6 +75,7 @@ impl<S> Context<S> {
         // The check keeps the loop and its drop glue off the path of splitters without taps.
         if !self.taps.is_empty() {
             for route in self.taps.drain(..) {
+                out.tally().tapped += 1;
                 out.emit(route, at);
             }
         }

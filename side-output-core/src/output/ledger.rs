@@ -22,6 +22,8 @@ pub struct Tally {
     pub fired: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
+    /// Copies that the function emitted to taps, beside the routes that it returned.
+    pub tapped: u64,
 }
 
 impl Tally {
@@ -42,14 +44,14 @@ impl Tally {
         self.extra += other.extra;
         self.fired += other.fired;
         self.late += other.late;
+        self.tapped += other.tapped;
     }
 }
 
 /// Where the records of one operator went, at one moment.
 ///
-/// `received + extra + fired` equals the records routed over all exclusive outputs plus
-/// `unrouted` and `failed`: [`Ledger::is_balanced`]. Taps receive copies and stand outside of the
-/// sum.
+/// `received + extra + fired + tapped` equals the records routed over all outputs plus `unrouted`
+/// and `failed`: [`Ledger::is_balanced`].
 ///
 /// # Examples
 ///
@@ -93,6 +95,9 @@ pub struct Ledger {
     pub fired: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
+    /// Copies that the function emitted to taps with [`Context::output`](super::Context::output),
+    /// beside the routes that it returned. A tap that is returned is a route like any other.
+    pub tapped: u64,
     /// What the operator keeps in its state at this moment, and may still emit something for: the
     /// open windows of all keys (or the slices that they share), the keys of a keyed function with
     /// state or timers, the records that a broadcast function holds back. It is no part of the
@@ -132,6 +137,7 @@ pub struct Ledger {
 /// )?;
 /// assert!(ledger["large"].tap);
 /// assert_eq!((ledger["number"].routed, ledger["large"].routed), (2, 1));
+/// assert_eq!((ledger.received, ledger.tapped), (2, 1));
 /// # Ok::<(), StreamError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,12 +166,12 @@ impl Ledger {
     /// Whether every record is accounted for.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
-        let exclusive = self.outputs.iter().filter(|output| !output.tap);
-        let routed: u64 = exclusive.map(|output| output.routed).sum();
+        let routed: u64 = self.outputs.iter().map(|output| output.routed).sum();
         let outputs = self.outputs.iter().all(|output| {
             output.routed == output.delivered + output.buffered + output.dropped + output.discarded
         });
-        outputs && self.received + self.extra + self.fired == routed + self.unrouted + self.failed
+        let caused = self.received + self.extra + self.fired + self.tapped;
+        outputs && caused == routed + self.unrouted + self.failed
     }
 
     /// The ledger of the output called `name`.

@@ -320,11 +320,10 @@ impl State {
     /// Enters the routes that an operator emitted and had no time to count, because a
     /// destination's panic went through it.
     pub(crate) fn count_uncounted(&mut self) {
-        let exclusive = self.ports.iter().filter(|port| !port.spec.tap);
-        let routed: u64 = exclusive.map(|port| port.routed).sum();
-        let Tally { unrouted, extra, fired, .. } = self.tally;
+        let routed: u64 = self.ports.iter().map(|port| port.routed).sum();
+        let Tally { unrouted, extra, fired, tapped, .. } = self.tally;
         let emitted = routed + unrouted + self.failed;
-        self.tally.fired += emitted.saturating_sub(self.received + extra + fired);
+        self.tally.fired += emitted.saturating_sub(self.received + extra + fired + tapped);
     }
 
     pub(crate) fn ledger(&self) -> Ledger {
@@ -337,6 +336,7 @@ impl State {
             extra: self.tally.extra,
             fired: self.tally.fired,
             late: self.tally.late,
+            tapped: self.tally.tapped,
             stalls: self.stalls,
             outputs: self
                 .ports
