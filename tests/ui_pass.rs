@@ -62,6 +62,7 @@ mod split {
     mod async_function;
     mod closure_evaluates_to_unit;
     mod closure_of_enum_without_splitter;
+    mod context_replaced;
     mod enum_not_named;
     mod enum_without_splitter;
     mod exclusive_output_emitted;

@@ -12,6 +12,7 @@ mod tag;
 mod with_timestamp;
 
 pub use self::context::Context;
+pub(crate) use self::context::OwnContext;
 pub(crate) use self::lane::Taken;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::ledger::{Ledger, OutputLedger, Tally};

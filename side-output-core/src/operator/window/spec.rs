@@ -1,6 +1,6 @@
 use super::{Aggregated, Applied, Processed, Reduced, WindowOperator};
 use crate::error::StreamError;
-use crate::output::{Collect, Context, Routes as _, Single, Splitter};
+use crate::output::{Collect, OwnContext, Routes as _, Single, Splitter};
 use crate::time::saturating_millis;
 use crate::window::{
     Aggregate, Assigner, Late, RouteLate, Trigger, Window, WindowProcess, WindowResult,
@@ -333,7 +333,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         L: LateDecided + ProcessLate<P>,
     {
         let keep = self.evictor.keep();
-        let (keys, taps) = (FxHashMap::default(), Context::new());
+        let (keys, taps) = (FxHashMap::default(), OwnContext::new());
         let body = Processed { process, keep, keys, taps, late: PhantomData };
         WindowOperator::new(key, self, body)
     }
