@@ -5,7 +5,7 @@ use side_output::prelude::*;
 use side_output::{Element, LedgerHandle, Mark, OutputLedger, OutputSpec, Overflow, UnknownTag};
 use std::rc::Rc;
 
-fn all<T: Send + Sync + Unpin>() {}
+fn all<T: ?Sized + Send + Sync + Unpin>() {}
 fn send<T: Send>(_: &T) {}
 fn send_unpin<T: Send + Unpin>(value: T) -> T {
     value
@@ -34,6 +34,7 @@ fn values_are_send_sync_and_unpin() {
     all::<UnknownTag>();
     all::<StreamError>();
     all::<NumbersTag>();
+    all::<Context<Numbers, [(); 0]>>();
     all::<Context<Numbers>>();
 }
 

@@ -229,3 +229,45 @@ mod macro_17 {
         }
     }
 }
+
+mod fault_43 {
+    #![allow(non_camel_case_types, reason = "names are what the case is about")]
+
+    use super::so::prelude::*;
+
+    // Called like primitive types.
+    #[derive(Debug)]
+    struct str;
+    #[derive(Debug)]
+    struct usize;
+    #[derive(Debug)]
+    struct bool;
+
+    #[splitter]
+    #[derive(Debug)]
+    enum R {
+        #[output(capacity = 2)]
+        A(str),
+        B {
+            b: bool,
+        },
+        #[tap]
+        C(usize),
+    }
+
+    #[splitter(R)]
+    fn split(n: u8, cx: &mut Context<R>) -> R {
+        cx.output(R::C_TAG, usize);
+        if n == 0 { R::A(str) } else { R::B { b: bool } }
+    }
+
+    #[test]
+    fn fault_43_types_called_like_primitive_ones() {
+        let mut cx = Context::new();
+        assert!(matches!(split(0, &mut cx), R::A(str)));
+        assert!(matches!(split(1, &mut cx), R::B { b: bool }));
+        assert_eq!(cx.taps().count(), 2);
+        assert_eq!(R::OUTPUTS[0].capacity.get(), 2);
+        assert_eq!("b".parse::<RTag>().unwrap().name(), "b");
+    }
+}

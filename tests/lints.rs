@@ -147,10 +147,12 @@ const fn split_side(number: u64) -> Sides {
 fn macro_05_and_06_generated_code_is_silent() {
     let streams = stream::iter(["a", ""]).split_with(split_order).wire();
     let wiring = streams.valid(discard()).invalid(discard()).seen(discard()).empty(discard());
-    #[expect(deprecated, reason = "methods of a deprecated variant are not")]
+    #[expect(deprecated, reason = "it is used up to its end")]
     let old = Orders::<'_, String>::Old(1);
     assert_eq!(old.tag().name(), "old");
-    let ledger = futures::executor::block_on(wiring.old(discard()).run()).expect("no error");
+    #[expect(deprecated, reason = "its method is as deprecated as the variant")]
+    let run = wiring.old(discard()).run();
+    let ledger = futures::executor::block_on(run).expect("no error");
     assert!(ledger.is_balanced());
     assert_eq!(OrdersInvalid { text: "a", count: 1 }.count, 1);
     drop(stream::iter([1]).split_with(split_side));

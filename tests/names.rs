@@ -416,3 +416,153 @@ mod macro_19 {
         assert_eq!(Other::One(vec![]).index(), 0);
     }
 }
+
+mod fault_41_types {
+    use super::*;
+
+    struct RStreams;
+    struct RWiring;
+    struct RTag;
+
+    #[splitter(streams = Streams, wiring = Wiring, tag = Tag)]
+    #[derive(Debug)]
+    enum R {
+        A(u8),
+        B(u8),
+    }
+
+    #[test]
+    fn fault_41_companions_have_the_names_that_they_are_given() {
+        let split = |n: u8| if n < 2 { R::A(n) } else { R::B(n) };
+        let streams: Streams = stream::iter(0..4).split_with(split).boxed();
+        assert!(format!("{streams:?}").starts_with("Streams {"));
+        let wiring: Wiring<_, _> = stream::iter(0..4).split_with(split).wire();
+        assert_eq!(format!("{wiring:?}"), "Wiring { .. }");
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        assert!(block_on(wiring.a(&mut a).b(&mut b).run()).unwrap().is_balanced());
+        assert_eq!((a, b), (vec![0, 1], vec![2, 3]));
+        assert_eq!(R::A(1).tag(), Tag::A);
+        let (RStreams, RWiring, RTag) = (RStreams, RWiring, RTag);
+    }
+}
+
+mod fault_40 {
+    use super::*;
+
+    #[splitter]
+    #[derive(Debug)]
+    enum E {
+        Gen(u8),
+        #[output(name = "try")]
+        B {
+            r#gen: u8,
+        },
+    }
+
+    #[test]
+    fn fault_40_an_output_called_like_a_keyword_of_the_edition() {
+        let (r#gen, r#try) = collect!(
+            stream::iter(0..2).split_with(|n: u8| if n == 0 { E::Gen(n) } else { E::B { r#gen: n } });
+            r#gen, r#try
+        );
+        assert_eq!((r#gen, r#try[0].r#gen), (vec![0], 1));
+        assert_eq!(E::GEN_TAG.name(), "gen");
+    }
+}
+
+mod fault_41 {
+    use super::*;
+
+    #[splitter(streams = Taken, wiring = Wire, tag = Name)]
+    #[derive(Debug, PartialEq)]
+    #[allow(non_camel_case_types, reason = "names are what the cases are about")]
+    enum R {
+        Streams {
+            a: u8,
+        },
+        Wiring {
+            a: u8,
+        },
+        #[output(payload = Tagged)]
+        Tag {
+            a: u8,
+        },
+        ALL,
+        name(u8),
+        of(u8),
+        route(u8),
+        from_str(u8),
+    }
+
+    struct RTag;
+
+    #[test]
+    fn fault_41_variants_called_like_companions_and_their_methods() {
+        let split = |n: u8| match n {
+            0 => R::Streams { a: n },
+            1 => R::Tag { a: n },
+            2 => R::ALL,
+            3 => R::name(n),
+            _ => R::Wiring { a: n },
+        };
+        let (streams, wiring, tag, all, name, of, route, from_str) = collect!(
+            stream::iter(0..5).split_with(split);
+            streams, wiring, tag, all, name, of, route, from_str
+        );
+        let (RStreams { a: first }, RWiring { a: last }) = (&streams[0], &wiring[0]);
+        assert_eq!((*first, *last, tag[0].a, all.len(), name[0]), (0, 4, 1, 1, 3));
+        let rest: [Vec<u8>; 3] = [of, route, from_str];
+        assert!(rest.iter().all(Vec::is_empty));
+        let _: &Tagged = &tag[0];
+        let streams: Taken = stream::iter(0..5).split_with(split).boxed();
+        drop(streams);
+        assert_eq!("all".parse::<Name>(), Ok(Name::ALL));
+        assert_eq!(serde_json::to_string(&Name::name).unwrap(), "\"name\"");
+        let RTag = RTag;
+    }
+}
+
+mod fault_42 {
+    use super::*;
+
+    #[splitter]
+    #[derive(Debug)]
+    #[allow(single_use_lifetimes, reason = "the cases are about parameters")]
+    enum R<#[cfg(any())] 'a, 'b, #[cfg(any())] T, #[cfg(all())] U, #[cfg(any())] const N: usize> {
+        A(&'b U),
+        B { text: &'b str },
+    }
+
+    #[splitter]
+    #[derive(Debug)]
+    #[allow(explicit_outlives_requirements, reason = "a bound that a user may write")]
+    enum Lt<'a, 'b: 'a> {
+        A(&'a &'b str),
+        B { x: &'b str },
+    }
+
+    #[test]
+    fn fault_42_parameters_behind_a_cfg() {
+        static NUMBERS: [u8; 2] = [0, 1];
+        let (a, b) = collect!(
+            stream::iter(NUMBERS.iter())
+                .split_with(|n: &'static u8| if *n == 0 { R::A(n) } else { R::B { text: "b" } });
+            a, b
+        );
+        assert_eq!((a, b[0].text), (vec![&0], "b"));
+    }
+
+    #[test]
+    fn fault_42_a_lifetime_that_outlives_another_one() {
+        let text = String::from("text");
+        let borrowed = text.as_str();
+        let (a, b) = collect!(
+            stream::iter([0, 1]).split_with(|n: u8| match n {
+                0 => Lt::A(&borrowed),
+                _ => Lt::B { x: borrowed },
+            });
+            a, b
+        );
+        assert_eq!((*a[0], b[0].x), ("text", "text"));
+    }
+}

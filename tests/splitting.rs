@@ -469,3 +469,109 @@ fn split_16_a_partition_hands_out_what_it_rejects() {
     assert_eq!(kept, [NotClone(4), NotClone(5)]);
     assert_eq!(rest, [NotClone(1), NotClone(2), NotClone(3)]);
 }
+
+/// The losses that the macro cannot tell by the text of the function; `docs/compile-errors.md`
+/// lists them.
+mod fault_45 {
+    use super::*;
+    use Thirds::{One, Two};
+
+    fn helper(n: u32) -> Thirds {
+        Two(n)
+    }
+
+    fn maybe(n: u32) -> Option<Thirds> {
+        Some(Two(n))
+    }
+
+    /// Loses the routes of six records, and one of the two of the seventh.
+    #[splitter(Thirds)]
+    #[expect(unused_qualifications, unused_assignments, reason = "the losses are the case")]
+    fn lossy(n: u32) -> Option<Thirds> {
+        match n {
+            0 => {
+                maybe(n);
+            }
+            1 => {
+                #[allow(unused_must_use, reason = "an allowed loss is the case")]
+                {
+                    helper(n);
+                }
+            }
+            2 => {
+                let _ = helper(n);
+            }
+            3 => drop(helper(n)),
+            4 => {
+                let _ = One(n);
+            }
+            5 => drop(Vec::from([Thirds::Two(n)])),
+            _ => {
+                let mut route = Thirds::One(n);
+                route = Thirds::Two(n);
+                return Some(route);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn fault_45_a_route_that_is_lost_is_in_the_ledger() {
+        let streams = stream::iter(0..7).split_with(lossy);
+        let run = streams.wire().zero(discard()).one(discard()).two(discard()).run();
+        let ledger = block_on(run).unwrap();
+        assert_balanced(&ledger);
+        assert_eq!((ledger.received, ledger.unrouted), (7, 6));
+        assert_eq!(ledger["two"].routed, 1);
+    }
+}
+
+mod fault_04 {
+    use super::*;
+
+    #[splitter]
+    #[derive(Debug, PartialEq)]
+    enum Orders {
+        #[main]
+        Valid(u32),
+        #[tap]
+        Seen(u32),
+    }
+
+    /// Emits even numbers to the tap, and returns the tap's route for every third.
+    fn split(n: u32, cx: &mut Context<Orders>) -> Orders {
+        if n.is_multiple_of(2) {
+            cx.output(Orders::SEEN_TAG, n);
+        }
+        if n.is_multiple_of(3) { Orders::Seen(n + 100) } else { Orders::Valid(n) }
+    }
+
+    #[test]
+    fn fault_04_a_tap_that_is_returned_is_the_route_of_its_record() {
+        let streams = stream::iter(0..6).split_with(split);
+        let handle = streams.ledger_handle();
+        let OrdersStreams { valid, seen } = streams;
+        let (valid, seen) =
+            block_on(async { futures::join!(valid.collect::<Vec<_>>(), seen.collect::<Vec<_>>()) });
+        assert_eq!((valid, seen), (vec![1, 2, 4, 5], vec![0, 100, 2, 103, 4]));
+        let ledger = handle.read();
+        assert_balanced(&ledger);
+        assert_eq!((ledger.received, ledger.tapped, ledger.extra), (6, 3, 0));
+
+        let run = stream::iter(0..6).split_with(split).wire().valid(discard()).seen(discard());
+        let ledger = block_on(run.run()).unwrap();
+        assert_balanced(&ledger);
+        assert_eq!((ledger.tapped, ledger["seen"].routed), (3, 5));
+    }
+
+    /// The tap is emitted before the route is returned: its destination's panic must not lose it.
+    #[test]
+    fn fault_04_a_destination_of_a_tap_that_panics_leaves_the_ledger_balanced() {
+        let streams = stream::iter(0..6).split_with(split);
+        let handle = streams.ledger_handle();
+        let fail = |n: u32| assert!(n < 2, "no more than one");
+        let run = streams.wire().valid(discard()).seen(each(fail)).run();
+        drop(block_on(run).unwrap_err());
+        assert_balanced(&handle.read());
+    }
+}

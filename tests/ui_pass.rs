@@ -26,8 +26,12 @@ mod declare {
     mod no_outputs;
     mod not_an_enum;
     mod one_mistake_one_message;
+    mod payload_without_fields;
     mod repeated_option;
+    mod same_field;
     mod same_name;
+    mod same_tag;
+    mod same_type;
     mod two_main;
     mod unbounded_with_capacity;
     mod unknown_option;
@@ -45,6 +49,7 @@ mod keyed {
 
 #[path = "ui_pass/read"]
 mod read {
+    mod deprecated_output;
     mod foreign_tag;
     mod output_left_out;
     mod route_where_payloads_differ;
@@ -54,8 +59,10 @@ mod read {
 
 #[path = "ui_pass/split"]
 mod split {
+    mod async_function;
     mod closure_evaluates_to_unit;
     mod closure_of_enum_without_splitter;
+    mod context_replaced;
     mod enum_not_named;
     mod enum_without_splitter;
     mod exclusive_output_emitted;
@@ -63,13 +70,17 @@ mod split {
     mod forgotten_return;
     mod forgotten_return_behind_drop;
     mod forgotten_return_behind_let_underscore;
+    mod forgotten_return_behind_map;
     mod forgotten_return_in_async_block;
     mod forgotten_return_in_closure;
     mod forgotten_return_in_if;
     mod forgotten_return_in_match_arm;
     mod forgotten_return_in_method;
+    mod forgotten_return_in_vec;
     mod forgotten_return_of_a_helper;
     mod forgotten_return_of_a_moved_record;
+    mod forgotten_return_of_a_variable;
+    mod forgotten_return_of_an_imported_variant;
     mod forgotten_return_of_an_option;
     mod path_routes_nothing;
     mod returns_nothing;

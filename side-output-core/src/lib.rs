@@ -1,6 +1,7 @@
 //! Core of `side-output`: outputs, operators without I/O, and the futures runtime.
 //!
-//! Use it through the facade, `side_output`; this crate knows no macro.
+//! Use it through the facade, `side_output`. The macro is used here only where the library declares
+//! splitters of its own; everything else is generic over the traits that it implements.
 
 pub mod error;
 pub mod operator;
@@ -17,10 +18,5 @@ mod test_support;
 pub use self::error::StreamError;
 pub use self::time::{Mark, Timestamp};
 
-/// What this crate's own macros name.
 #[doc(hidden)]
-#[cfg(feature = "serde")]
-pub mod __private {
-    pub use crate::output::deserialize_tag;
-    pub use serde::{Deserialize, Deserializer, Serialize, Serializer};
-}
+pub mod __private;

@@ -29,18 +29,18 @@ pub use self::keyed_co_process::KeyedCoProcess;
 pub use self::keyed_process::KeyedProcess;
 pub use self::process::{Co, CoProcess, Process, Processing};
 pub use self::reconcile::{
-    Match, Pending, Reconcile, ReconcileWithin, Reconciliation, ReconciliationLanes,
-    ReconciliationStreams, ReconciliationWiring,
+    Match, Pending, Reconcile, ReconcileWithin, Reconciliation, ReconciliationStreams,
+    ReconciliationTag, ReconciliationWiring,
 };
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
 pub use self::timestamps::{
-    AssignTimestamps, FutureSkew, Stamped, StampedLanes, StampedStreams, StampedWiring,
+    AssignTimestamps, FutureSkew, Stamped, StampedStreams, StampedTag, StampedWiring,
 };
 pub use self::turn::Turn;
 pub use self::window::{
     Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDecided, LateDropped,
     LatePolicy, LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
-    WindowOperator, WindowStreams, WindowWiring, Windowed, WindowedLanes, Windows,
+    WindowOperator, WindowStreams, WindowTag, WindowWiring, Windowed, Windows,
 };
 
 use crate::error::StreamError;

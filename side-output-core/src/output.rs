@@ -3,7 +3,6 @@
 //! Nothing here polls, buffers for a reader or knows a clock.
 
 mod account;
-pub(crate) mod by_hand;
 mod collector;
 mod context;
 mod lane;
@@ -17,6 +16,7 @@ mod with_timestamp;
 pub use self::account::Account;
 pub use self::collector::{Collect, Collector};
 pub use self::context::Context;
+pub(crate) use self::context::OwnContext;
 pub(crate) use self::lane::Taken;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::ledger::{Ledger, OutputLedger};

@@ -34,6 +34,8 @@ pub(crate) fn tag_constant(name: &str, span: Span) -> Ident {
 pub(crate) fn ident(name: &str, span: Span) -> Ident {
     match name {
         "self" | "super" | "crate" | "_" => Ident::new(&format!("{name}_"), span),
+        // A keyword since the edition 2024; the parser has that of no edition.
+        "gen" => Ident::new_raw(name, span),
         _ if syn::parse_str::<Ident>(name).is_ok() => Ident::new(name, span),
         _ => Ident::new_raw(name, span),
     }
@@ -65,9 +67,13 @@ mod tests {
 
     #[test]
     fn keywords_become_raw_where_they_can() {
-        for (name, expected) in
-            [("late", "late"), ("type", "r#type"), ("async", "r#async"), ("super", "super_")]
-        {
+        for (name, expected) in [
+            ("late", "late"),
+            ("type", "r#type"),
+            ("async", "r#async"),
+            ("gen", "r#gen"),
+            ("super", "super_"),
+        ] {
             assert_eq!(ident(name, Span::call_site()).to_string(), expected, "{name}");
         }
     }

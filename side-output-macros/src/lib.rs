@@ -96,6 +96,8 @@ use proc_macro::TokenStream;
 ///   `crate = $crate`, or the path of its own re-export.
 /// - `vis = pub(crate)`: the visibility of what is generated, by default the enum's. It can be
 ///   wider than the enum's, and not narrower.
+/// - `streams = Name`, `wiring = Name`, `tag = Name`: other names for `OrdersStreams`,
+///   `OrdersWiring` and `OrdersTag`.
 ///
 /// On a variant, in any combination:
 ///
@@ -106,6 +108,12 @@ use proc_macro::TokenStream;
 ///   `drop_newest` or `unbounded`.
 /// - `#[output(name = "late")]`: another name than the variant's for the output, its field, its
 ///   method and its tag.
+/// - `#[output(payload = LateOrder)]`: another name than `OrdersLate` for the struct of a variant
+///   with named fields.
+///
+/// `#[deprecated]` and allowed lints of the enum or of a variant hold for what is generated from
+/// it too, and `#[non_exhaustive]` for `OrdersTag` or for the struct of the variant. Where a variant
+/// is called `ALL`, `OrdersTag::ALL` is that output.
 ///
 /// A variant may have a `cfg`: without it, there is no such output.
 ///

@@ -1,6 +1,6 @@
 use super::{Either, Operator};
 use crate::error::StreamError;
-use crate::output::{Collect, Collector, Context, Routes, Splitter, TapTagOf};
+use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
@@ -144,18 +144,20 @@ pub type BroadcastContext<S> = Configured<Context<S>>;
 
 /// A context together with the version of the configuration in force.
 #[derive(Debug)]
-pub struct Configured<C> {
-    pub(super) cx: C,
+pub struct Configured<C: ?Sized> {
     pub(super) version: u64,
+    pub(super) cx: C,
 }
 
 impl<C> Configured<C> {
     /// The context `cx` under the configuration number `version`: for unit tests.
     #[must_use]
     pub const fn new(cx: C, version: u64) -> Self {
-        Self { cx, version }
+        Self { version, cx }
     }
+}
 
+impl<C: ?Sized> Configured<C> {
     /// The version of the configuration that the function was given: 1 for the first one, and one
     /// more with each that replaced it.
     #[inline]
@@ -165,7 +167,7 @@ impl<C> Configured<C> {
     }
 }
 
-impl<C> Deref for Configured<C> {
+impl<C: ?Sized> Deref for Configured<C> {
     type Target = C;
 
     #[inline]
@@ -176,7 +178,7 @@ impl<C> Deref for Configured<C> {
 
 // What changes the context stands here once more: behind a `DerefMut`, the compiler would not let
 // `cx.output(TAG, cx.watermark())` pass.
-impl<S: Splitter> Configured<Context<S>> {
+impl<S: Splitter, Size: ?Sized> Configured<Context<S, Size>> {
     /// Emits `value` to a tap, beside the route that the function returns.
     #[inline]
     pub fn output<G: TapTagOf<S>>(&mut self, tag: G, value: G::Payload) {
@@ -184,7 +186,7 @@ impl<S: Splitter> Configured<Context<S>> {
     }
 
     /// Takes what was emitted to the taps so far: for unit tests.
-    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S> {
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S, Size> {
         self.cx.taps()
     }
 }
@@ -303,7 +305,7 @@ impl<T> Waiting<T> {
 pub struct Broadcast<F: BroadcastProcess> {
     function: F,
     config: Configuration<F::Config>,
-    cx: BroadcastContext<F::Out>,
+    cx: Configured<OwnContext<F::Out>>,
     watermark: Timestamp,
     waiting: Waiting<F::In>,
 }
@@ -315,7 +317,7 @@ impl<F: BroadcastProcess> Broadcast<F> {
         Self {
             function,
             config: Configuration::new(),
-            cx: Configured::new(Context::new(), 0),
+            cx: Configured::new(OwnContext::new(), 0),
             watermark: Timestamp::MIN,
             waiting,
         }

@@ -1,5 +1,5 @@
 use super::KeyedCoProcess;
-use crate::output::{Collect, Collector, Context, Splitter, TapTagOf};
+use crate::output::{Collect, Collector, Context, OwnContext, Splitter, TapTagOf};
 use crate::time::Timestamp;
 use std::fmt;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub type KeyedContext<F> = KeyContext<<F as KeyedCoProcess>::Key, <F as KeyedCoP
 ///     Order(u32),
 /// }
 ///
-/// let mut cx: KeyContext<&str, Orders> = KeyContext::at("a", Timestamp::from_secs(1));
+/// let mut cx = KeyContext::<_, Orders, _>::at("a", Timestamp::from_secs(1));
 /// cx.set_timer(cx.timestamp().unwrap() + Duration::from_secs(60));
 /// cx.delete_timer(Timestamp::from_secs(5));
 /// assert_eq!(*cx.key(), "a");
@@ -37,13 +37,19 @@ pub type KeyedContext<F> = KeyContext<<F as KeyedCoProcess>::Key, <F as KeyedCoP
 ///     [TimerChange::Set(Timestamp::from_secs(61)), TimerChange::Delete(Timestamp::from_secs(5))],
 /// );
 /// ```
-pub struct KeyContext<K, S> {
-    pub(super) cx: Context<S>,
+///
+/// Like a [`Context`], what a function is lent has no known size, so that neither its key nor what it
+/// was asked for can be moved to another record.
+pub struct KeyContext<K, S, Size: ?Sized = [()]> {
     pub(super) key: Option<K>,
     pub(super) changes: Vec<TimerChange>,
     pub(super) now: Option<Timestamp>,
     pub(super) clear: bool,
+    pub(super) cx: Context<S, Size>,
 }
+
+/// A context that is not lent.
+pub(super) type OwnKeyContext<K, S> = KeyContext<K, S, [(); 0]>;
 
 /// What a function asks of its timers.
 ///
@@ -53,7 +59,7 @@ pub struct KeyContext<K, S> {
 /// use side_output::output::Single;
 /// use side_output::{KeyContext, TimerChange, Timestamp};
 ///
-/// let mut cx: KeyContext<&str, Single<()>> = KeyContext::at("key", Timestamp::EPOCH);
+/// let mut cx = KeyContext::<_, Single<()>, _>::at("key", Timestamp::EPOCH);
 /// cx.set_processing_timer(Timestamp::from_secs(9));
 /// assert!(cx.timer_changes().eq([TimerChange::SetAlarm(Timestamp::from_secs(9))]));
 /// ```
@@ -70,20 +76,22 @@ pub enum TimerChange {
     DeleteAlarm(Timestamp),
 }
 
-impl<K, S: Splitter> KeyContext<K, S> {
+impl<K, S: Splitter> KeyContext<K, S, [(); 0]> {
     /// A context of a record of `key` at `timestamp`, before the first watermark, for calling a
     /// function in a unit test.
     #[must_use]
     pub const fn at(key: K, timestamp: Timestamp) -> Self {
-        let cx = Context::at(timestamp, Timestamp::MIN);
-        Self { cx, key: Some(key), changes: Vec::new(), now: None, clear: false }
+        let cx = OwnContext::at(timestamp, Timestamp::MIN);
+        Self { key: Some(key), changes: Vec::new(), now: None, clear: false, cx }
     }
 
     /// A context without a key, for the operator that will set one.
     pub(super) const fn new() -> Self {
-        Self { cx: Context::new(), key: None, changes: Vec::new(), now: None, clear: false }
+        Self { key: None, changes: Vec::new(), now: None, clear: false, cx: OwnContext::new() }
     }
+}
 
+impl<K, S: Splitter, Size: ?Sized> KeyContext<K, S, Size> {
     /// The key whose state the function was given.
     #[inline]
     #[must_use]
@@ -168,12 +176,12 @@ impl<K, S: Splitter> KeyContext<K, S> {
     }
 
     /// Takes what was emitted to the taps so far: for unit tests.
-    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, K, S> {
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, K, S, Size> {
         self.cx.taps()
     }
 
     /// Takes what was asked of the timers so far: for unit tests.
-    pub fn timer_changes(&mut self) -> impl Iterator<Item = TimerChange> + use<'_, K, S> {
+    pub fn timer_changes(&mut self) -> impl Iterator<Item = TimerChange> + use<'_, K, S, Size> {
         self.changes.drain(..)
     }
 
@@ -194,11 +202,11 @@ fn no_key() -> ! {
     panic!("the context of a keyed function has a key while the function runs")
 }
 
-impl<K: fmt::Debug, S> fmt::Debug for KeyContext<K, S> {
+impl<K: fmt::Debug, S, Size: ?Sized> fmt::Debug for KeyContext<K, S, Size> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyContext")
             .field("key", &self.key)
-            .field("cx", &self.cx)
+            .field("cx", &&self.cx)
             .field("changes", &self.changes)
             .finish_non_exhaustive()
     }

@@ -1,4 +1,5 @@
-use super::{Either, KeyContext, KeyedCoProcess, KeyedProcess, Operator, TimerChange};
+use super::key_context::OwnKeyContext;
+use super::{Either, KeyedCoProcess, KeyedProcess, Operator, TimerChange};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Routes as _};
 use crate::state::{Due, Keys};
@@ -9,7 +10,7 @@ use std::fmt;
 pub(super) struct KeyedCore<F: KeyedCoProcess> {
     pub(super) function: F,
     keys: Keys<F::Key, F::State>,
-    cx: KeyContext<F::Key, F::Out>,
+    cx: OwnKeyContext<F::Key, F::Out>,
     watermark: Timestamp,
     /// Timers are due at the current watermark, or the mark is still to be forwarded.
     firing: bool,
@@ -25,7 +26,7 @@ pub(super) trait Enter<F: KeyedCoProcess> {
         self,
         function: &mut F,
         state: &mut F::State,
-        cx: &mut KeyContext<F::Key, F::Out>,
+        cx: &mut OwnKeyContext<F::Key, F::Out>,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError>;
@@ -42,7 +43,7 @@ impl<F: KeyedCoProcess> Enter<F> for Left<F::Left> {
         self,
         function: &mut F,
         state: &mut F::State,
-        cx: &mut KeyContext<F::Key, F::Out>,
+        cx: &mut OwnKeyContext<F::Key, F::Out>,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
@@ -56,7 +57,7 @@ impl<F: KeyedCoProcess> Enter<F> for Right<F::Right> {
         self,
         function: &mut F,
         state: &mut F::State,
-        cx: &mut KeyContext<F::Key, F::Out>,
+        cx: &mut OwnKeyContext<F::Key, F::Out>,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
@@ -70,7 +71,7 @@ impl<F: KeyedCoProcess> Enter<F> for Timer {
         self,
         function: &mut F,
         state: &mut F::State,
-        cx: &mut KeyContext<F::Key, F::Out>,
+        cx: &mut OwnKeyContext<F::Key, F::Out>,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
@@ -83,7 +84,7 @@ impl<F: KeyedCoProcess> Enter<F> for Alarm {
         self,
         function: &mut F,
         state: &mut F::State,
-        cx: &mut KeyContext<F::Key, F::Out>,
+        cx: &mut OwnKeyContext<F::Key, F::Out>,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
@@ -98,7 +99,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         Self {
             function,
             keys: Keys::new(),
-            cx: KeyContext::new(),
+            cx: OwnKeyContext::new(),
             watermark: Timestamp::MIN,
             firing: false,
             time_to_live,

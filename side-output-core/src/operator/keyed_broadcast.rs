@@ -1,11 +1,12 @@
 use super::broadcast::Waiting;
+use super::key_context::OwnKeyContext;
 use super::keyed::{Enter, KeyedCore};
 use super::{
     Configuration, Configured, Either, KeyContext, KeyedCoProcess, KeyedContext, Operator,
     TimerChange,
 };
 use crate::error::StreamError;
-use crate::output::{Collect, Collector, Context, Routes, Splitter, TapTagOf};
+use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
 use std::convert::Infallible;
 use std::fmt;
@@ -17,7 +18,7 @@ use std::time::Duration;
 pub type KeyedBroadcastContext<F> =
     Configured<KeyContext<<F as KeyedBroadcastProcess>::Key, <F as KeyedBroadcastProcess>::Out>>;
 
-impl<K, S: Splitter> Configured<KeyContext<K, S>> {
+impl<K, S: Splitter, Size: ?Sized> Configured<KeyContext<K, S, Size>> {
     /// Sets an event-time timer of this key; see [`KeyContext::set_timer`].
     #[inline]
     pub fn set_timer(&mut self, at: Timestamp) {
@@ -49,12 +50,12 @@ impl<K, S: Splitter> Configured<KeyContext<K, S>> {
     }
 
     /// Takes what was emitted to the taps so far: for unit tests.
-    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, K, S> {
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, K, S, Size> {
         self.cx.taps()
     }
 
     /// Takes what was asked of the timers so far: for unit tests.
-    pub fn timer_changes(&mut self) -> impl Iterator<Item = TimerChange> + use<'_, K, S> {
+    pub fn timer_changes(&mut self) -> impl Iterator<Item = TimerChange> + use<'_, K, S, Size> {
         self.cx.timer_changes()
     }
 }
@@ -265,14 +266,14 @@ impl<F: KeyedBroadcastProcess> Enter<Inner<F>> for Routed<F::In> {
         self,
         inner: &mut Inner<F>,
         state: &mut F::State,
-        cx: &mut KeyContext<F::Key, F::Out>,
+        cx: &mut OwnKeyContext<F::Key, F::Out>,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         let Inner { function, config } = inner;
         let version = config.version();
         let Some(config) = config.current() else { return Ok(()) };
-        let mut configured = Configured::new(mem::replace(cx, KeyContext::new()), version);
+        let mut configured = Configured::new(mem::replace(cx, OwnKeyContext::new()), version);
         let routed = function.on_record(self.0, config, state, &mut configured).route(at, out);
         *cx = configured.cx;
         routed
@@ -284,7 +285,7 @@ pub struct KeyedBroadcast<F: KeyedBroadcastProcess, By> {
     core: KeyedCore<Inner<F>>,
     key: By,
     /// For the update side and for records without a configuration.
-    cx: Context<F::Out>,
+    cx: OwnContext<F::Out>,
     waiting: Waiting<F::In>,
 }
 
@@ -293,7 +294,7 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By
     pub fn new(key: By, function: F) -> Self {
         let waiting = Waiting::new(function.hold_back());
         let inner = Inner { function, config: Configuration::new() };
-        Self { core: KeyedCore::new(inner), key, cx: Context::new(), waiting }
+        Self { core: KeyedCore::new(inner), key, cx: OwnContext::new(), waiting }
     }
 
     fn route<C: Collect<F::Out>>(

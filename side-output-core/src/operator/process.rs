@@ -1,6 +1,6 @@
 use super::{Either, Operator};
 use crate::error::StreamError;
-use crate::output::{Collect, Collector, Context, Routes, Splitter};
+use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 
@@ -130,14 +130,14 @@ pub trait CoProcess {
 /// The operator of a [`Process`].
 pub struct Processing<F: Process> {
     function: F,
-    cx: Context<F::Out>,
+    cx: OwnContext<F::Out>,
     watermark: Timestamp,
 }
 
 impl<F: Process> Processing<F> {
     /// An operator that calls `function`.
     pub const fn new(function: F) -> Self {
-        Self { function, cx: Context::new(), watermark: Timestamp::MIN }
+        Self { function, cx: OwnContext::new(), watermark: Timestamp::MIN }
     }
 }
 
@@ -182,14 +182,14 @@ impl<F: Process> fmt::Debug for Processing<F> {
 /// The operator of a [`CoProcess`].
 pub struct Co<F: CoProcess> {
     function: F,
-    cx: Context<F::Out>,
+    cx: OwnContext<F::Out>,
     watermark: Timestamp,
 }
 
 impl<F: CoProcess> Co<F> {
     /// An operator that calls `function`.
     pub const fn new(function: F) -> Self {
-        Self { function, cx: Context::new(), watermark: Timestamp::MIN }
+        Self { function, cx: OwnContext::new(), watermark: Timestamp::MIN }
     }
 }
 

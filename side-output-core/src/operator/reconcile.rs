@@ -1,24 +1,26 @@
 use super::{KeyedCoProcess, KeyedContext};
-use crate::output::{Routes, WithTimestamp, by_hand};
+use crate::output::{Routes, WithTimestamp};
 use crate::time::{Timestamp, saturating_millis};
+use side_output_macros::splitter;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-by_hand::splitter! {
-    /// Where the records of two reconciled streams go.
-    Reconciliation<L, R>, ReconciliationLanes, ReconciliationStreams, ReconciliationWiring {
-        /// A record of each stream, with the same key and times close enough to each other.
-        0 Matched(Match<L, R>) matched MATCHED_TAG .main();
-        /// A record of the first stream for which none of the second one came in time.
-        1 UnmatchedLeft(L) unmatched_left UNMATCHED_LEFT_TAG;
-        /// A record of the second stream for which none of the first one came in time.
-        2 UnmatchedRight(R) unmatched_right UNMATCHED_RIGHT_TAG;
-        /// A record of the first stream that came when it could have been missed already.
-        3 LateLeft(L) late_left LATE_LEFT_TAG;
-        /// A record of the second stream that came when it could have been missed already.
-        4 LateRight(R) late_right LATE_RIGHT_TAG;
-    }
+/// Where the records of two reconciled streams go.
+#[splitter(crate = crate)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reconciliation<L, R> {
+    /// A record of each stream, with the same key and times close enough to each other.
+    #[main]
+    Matched(Match<L, R>),
+    /// A record of the first stream for which none of the second one came in time.
+    UnmatchedLeft(L),
+    /// A record of the second stream for which none of the first one came in time.
+    UnmatchedRight(R),
+    /// A record of the first stream that came when it could have been missed already.
+    LateLeft(L),
+    /// A record of the second stream that came when it could have been missed already.
+    LateRight(R),
 }
 
 /// A record of each stream.

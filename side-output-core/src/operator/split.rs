@@ -1,6 +1,6 @@
 use super::Operator;
 use crate::error::StreamError;
-use crate::output::{Collect, Collector, Context, Routes, Splitter};
+use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::marker::PhantomData;
@@ -37,7 +37,7 @@ pub trait SplitFn<T, S: Splitter, M> {
         value: T,
         at: Timestamp,
         watermark: Timestamp,
-        cx: &mut Context<S>,
+        cx: &mut OwnContext<S>,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError>;
 }
@@ -56,7 +56,7 @@ where
         value: T,
         at: Timestamp,
         watermark: Timestamp,
-        cx: &mut Context<S>,
+        cx: &mut OwnContext<S>,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         cx.set(at, watermark);
@@ -81,7 +81,7 @@ where
         value: T,
         at: Timestamp,
         _watermark: Timestamp,
-        _cx: &mut Context<S>,
+        _cx: &mut OwnContext<S>,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         self(value).route(at, out)
@@ -91,7 +91,7 @@ where
 /// The operator behind `split_with`: routes each record by a function and forwards every mark.
 pub struct Split<T, S, F, M> {
     function: F,
-    cx: Context<S>,
+    cx: OwnContext<S>,
     watermark: Timestamp,
     types: PhantomData<fn(T) -> M>,
 }
@@ -99,7 +99,7 @@ pub struct Split<T, S, F, M> {
 impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Split<T, S, F, M> {
     /// An operator that routes by `function`.
     pub const fn new(function: F) -> Self {
-        Self { function, cx: Context::new(), watermark: Timestamp::MIN, types: PhantomData }
+        Self { function, cx: OwnContext::new(), watermark: Timestamp::MIN, types: PhantomData }
     }
 }
 

@@ -1,22 +1,24 @@
 use super::Operator;
 use crate::error::StreamError;
-use crate::output::by_hand::splitter;
 use crate::output::{Collect, Collector, Single, Splitter};
 use crate::time::{
     Clock, Emission, Mark, NoSkewBound, SkewBound, Timestamp, WatermarkGenerator, Watermarks,
 };
+use side_output_macros::splitter;
 use std::fmt;
 use std::marker::PhantomData;
 
-splitter! {
-    /// Where a record goes when its timestamp may be too far in the future; see
-    /// [`Watermarks::max_future_skew`].
-    Stamped<T>, StampedLanes, StampedStreams, StampedWiring {
-        /// Records with their timestamps.
-        0 Record(T) records RECORD_TAG .main();
-        /// Records whose timestamps are too far ahead of the clock.
-        1 FutureSkew(T) future_skew FUTURE_SKEW_TAG;
-    }
+/// Where a record goes when its timestamp may be too far in the future; see
+/// [`Watermarks::max_future_skew`].
+#[splitter(crate = crate)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stamped<T> {
+    /// Records with their timestamps.
+    #[main]
+    #[output(name = "records")]
+    Record(T),
+    /// Records whose timestamps are too far ahead of the clock.
+    FutureSkew(T),
 }
 
 /// Whether timestamps may be in the future, and so what the outputs are.

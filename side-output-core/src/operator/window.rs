@@ -20,7 +20,7 @@ pub use self::body::{
 };
 pub use self::spec::{
     Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy, LateToOutput, LateUndecided,
-    ProcessLate, WindowStreams, WindowWiring, Windowed, WindowedLanes, Windows,
+    ProcessLate, WindowStreams, WindowTag, WindowWiring, Windowed, Windows,
 };
 
 use self::aligned::Aligned;

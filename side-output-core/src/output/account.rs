@@ -5,7 +5,7 @@
 /// write into it. Every route is one of these:
 /// the first one of a record, a further one of a record (`extra`), one that no record caused
 /// (`fired`), or a copy to a tap. So the number of all routes is always
-/// `taken - updates - unrouted - failed + extra + fired + taps`.
+/// `taken - updates - unrouted - failed + extra + fired + tapped`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Account {
@@ -22,7 +22,7 @@ pub struct Account {
     /// Routes that no record caused directly: timers, windows, updates, the end of the input.
     pub fired: u64,
     /// Copies emitted to taps beside the routes.
-    pub taps: u64,
+    pub tapped: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
 }
@@ -31,7 +31,16 @@ impl Account {
     /// Nothing yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { taken: 0, updates: 0, failed: 0, unrouted: 0, extra: 0, fired: 0, taps: 0, late: 0 }
+        Self {
+            taken: 0,
+            updates: 0,
+            failed: 0,
+            unrouted: 0,
+            extra: 0,
+            fired: 0,
+            tapped: 0,
+            late: 0,
+        }
     }
 
     /// Records taken from the input that are to be routed.
@@ -43,7 +52,7 @@ impl Account {
     /// How many routes and copies were emitted, to all outputs together.
     #[must_use]
     pub const fn emitted(&self) -> u64 {
-        self.received() + self.extra + self.fired + self.taps - self.unrouted - self.failed
+        self.received() + self.extra + self.fired + self.tapped - self.unrouted - self.failed
     }
 
     /// Adds what `other` counted.
@@ -54,7 +63,7 @@ impl Account {
         self.unrouted += other.unrouted;
         self.extra += other.extra;
         self.fired += other.fired;
-        self.taps += other.taps;
+        self.tapped += other.tapped;
         self.late += other.late;
     }
 
@@ -67,7 +76,7 @@ impl Account {
             unrouted: self.unrouted - before.unrouted,
             extra: self.extra - before.extra,
             fired: self.fired - before.fired,
-            taps: self.taps - before.taps,
+            tapped: self.tapped - before.tapped,
             late: self.late - before.late,
         }
     }

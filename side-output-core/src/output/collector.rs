@@ -154,7 +154,7 @@ impl<'a, C> Collector<'a, C> {
         C: Collect<S>,
     {
         // Without the collector itself: if it were lent to a call, its count would live in memory.
-        tap_all(&mut *self.out, &mut self.account.taps, copies, at);
+        tap_all(&mut *self.out, &mut self.account.tapped, copies, at);
     }
 
     /// Forwards a mark to every output. The mark in hand is done with that.

@@ -29,13 +29,25 @@ use std::fmt;
 /// assert!(matches!(split_reading(30.5, &mut cx), Sensors::Reading(_)));
 /// assert_eq!(cx.taps().count(), 1);
 /// ```
-pub struct Context<S> {
+///
+/// # Why there is a second parameter
+///
+/// What a function is lent is a `Context<S>`, whose size the compiler does not know. So it cannot be
+/// replaced or swapped with another one behind its reference, and what is emitted stays with its
+/// record. A context that is made for a unit test has a size; a reference to it turns into a `&mut
+/// Context<S>` by itself.
+pub struct Context<S, Size: ?Sized = [()]> {
     timestamp: Timestamp,
     watermark: Timestamp,
     taps: Vec<S>,
+    /// Nothing: an empty array, or a slice of one.
+    _size: Size,
 }
 
-impl<S> Context<S> {
+/// A context that is not lent.
+pub(crate) type OwnContext<S> = Context<S, [(); 0]>;
+
+impl<S> Context<S, [(); 0]> {
     /// A context without timestamp and watermark, for calling a split function in a unit test.
     #[must_use]
     pub const fn new() -> Self {
@@ -45,9 +57,11 @@ impl<S> Context<S> {
     /// A context of a record at `timestamp` when the watermark is `watermark`.
     #[must_use]
     pub const fn at(timestamp: Timestamp, watermark: Timestamp) -> Self {
-        Self { timestamp, watermark, taps: Vec::new() }
+        Self { timestamp, watermark, taps: Vec::new(), _size: [] }
     }
+}
 
+impl<S, Size: ?Sized> Context<S, Size> {
     /// The record's timestamp, if it has one.
     #[inline]
     #[must_use]
@@ -79,7 +93,7 @@ impl<S> Context<S> {
     }
 }
 
-impl<S: Splitter> Context<S> {
+impl<S: Splitter, Size: ?Sized> Context<S, Size> {
     /// Emits `value` to a tap, beside the route that the function returns.
     ///
     /// Only outputs marked `#[tap]` can be emitted this way; the route through any other output
@@ -91,23 +105,23 @@ impl<S: Splitter> Context<S> {
     }
 
     /// Takes what was emitted to the taps so far: for unit tests of split functions.
-    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S> {
+    pub fn taps(&mut self) -> impl Iterator<Item = S> + use<'_, S, Size> {
         self.taps.drain(..)
     }
 }
 
-impl<S> Default for Context<S> {
+impl<S> Default for Context<S, [(); 0]> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<S> fmt::Debug for Context<S> {
+impl<S, Size: ?Sized> fmt::Debug for Context<S, Size> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
             .field("timestamp", &self.timestamp)
             .field("watermark", &self.watermark)
             .field("taps", &self.taps.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

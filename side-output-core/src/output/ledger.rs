@@ -2,7 +2,7 @@ use std::fmt;
 
 /// Where the records of one operator went, at one moment.
 ///
-/// `received + extra + fired + taps` equals the records routed over all outputs plus `unrouted` and
+/// `received + extra + fired + tapped` equals the records routed over all outputs plus `unrouted` and
 /// `failed`: [`Ledger::is_balanced`].
 ///
 /// # Examples
@@ -47,10 +47,11 @@ pub struct Ledger {
     pub extra: u64,
     /// Routes that no record caused directly: timers, windows, updates, the end of the input.
     pub fired: u64,
-    /// Copies emitted to taps beside the routes.
-    pub taps: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
+    /// Copies that the function emitted to taps with [`Context::output`](super::Context::output),
+    /// beside the routes that it returned. A tap that is returned is a route like any other.
+    pub tapped: u64,
     /// What the operator keeps in its state at this moment, and may still emit something for: the
     /// open windows of all keys (or the slices that they share), the keys of a keyed function with
     /// state or timers, the records that a broadcast function holds back. It is no part of the
@@ -90,6 +91,7 @@ pub struct Ledger {
 /// )?;
 /// assert!(ledger["large"].tap);
 /// assert_eq!((ledger["number"].routed, ledger["large"].routed), (2, 1));
+/// assert_eq!((ledger.received, ledger.tapped), (2, 1));
 /// # Ok::<(), StreamError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +124,7 @@ impl Ledger {
         let outputs = self.outputs.iter().all(|output| {
             output.routed == output.delivered + output.buffered + output.dropped + output.discarded
         });
-        let caused = self.received + self.extra + self.fired + self.taps;
+        let caused = self.received + self.extra + self.fired + self.tapped;
         outputs && caused == routed + self.unrouted + self.failed
     }
 

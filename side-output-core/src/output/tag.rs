@@ -199,7 +199,8 @@ macro_rules! __impl_tag_serde {
                 &self,
                 serializer: S,
             ) -> ::core::result::Result<S::Ok, S::Error> {
-                serializer.serialize_str(<$tag>::name(*self))
+                // Not by path, which would find a variant called `name`.
+                serializer.serialize_str((*self).name())
             }
         }
 

@@ -323,7 +323,7 @@ impl State {
             unrouted: account.unrouted,
             extra: account.extra,
             fired: account.fired,
-            taps: account.taps,
+            tapped: account.tapped,
             late: account.late,
             stalls: self.stalls,
             outputs: self

@@ -1,28 +1,44 @@
 //! Finds routes that are built and lost: `Orders::Invalid(order);`, `let _ = …`, `drop(…)`.
 //!
 //! The lint that the attribute adds sees types and macros, and this does not; but the lint says
-//! nothing about `let _ =` and `drop`, and advises to write the former.
+//! nothing about `let _ =` and `drop`, and advises to write the former. What neither finds is in
+//! `docs/compile-errors.md`.
 
+use super::advice::{shortened, wrapped};
 use super::args::display;
+use super::scope::Scope;
 use crate::errors::Errors;
-use proc_macro2::{TokenStream, TokenTree};
-use quote::ToTokens as _;
-use std::collections::HashMap;
+use quote::quote;
+use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
-use syn::{
-    Block, Expr, GenericArgument, Item, ItemFn, Local, Pat, Path, PathArguments, ReturnType, Stmt,
-    Type,
-};
+use syn::{Block, Expr, Item, ItemFn, Local, Macro, Pat, Path, ReturnType, Stmt, Token, Type};
+
+/// Methods that do nothing but make a value of the function that they are given, or of the value.
+const OF_FUNCTIONS: [&str; 11] = [
+    "map",
+    "map_or",
+    "map_or_else",
+    "map_err",
+    "and_then",
+    "or_else",
+    "ok_or_else",
+    "unwrap_or_else",
+    "then",
+    "filter_map",
+    "flat_map",
+];
+const OF_VALUES: [&str; 5] = ["ok_or", "or", "and", "unwrap_or", "then_some"];
+/// Methods that do nothing but hand on what they are called on.
+const HANDING_ON: [&str; 10] =
+    ["filter", "clone", "cloned", "copied", "into", "unwrap", "expect", "ok", "err", "as_ref"];
 
 /// Records each lost route; says whether there was one.
 ///
 /// It also puts a `return` before them, where the function returns the enum itself: a record that
 /// was moved into a lost route would be reported a second time where it is used afterwards.
 pub(super) fn check(splitter: &Path, function: &mut ItemFn, errors: &mut Errors) -> bool {
-    let mut words = Words::default();
-    words.visit_return_type(&function.sig.output);
-    let returns_self = words.0.contains_key("Self");
-    words.visit_tokens(function.block.to_token_stream());
+    let scope = Scope::of(function, splitter);
     let returned = match &function.sig.output {
         ReturnType::Type(_, ty) => wrapped(ty, "{}"),
         ReturnType::Default => "{}".to_owned(),
@@ -35,71 +51,33 @@ pub(super) fn check(splitter: &Path, function: &mut ItemFn, errors: &mut Errors)
         },
         ReturnType::Default => false,
     };
-    let mut lost = Lost {
-        splitter,
-        returns_self,
-        returns_enum,
-        returned,
-        words,
-        errors,
-        nested: 0,
-        found: false,
-    };
+    let mut lost =
+        Lost { splitter, returns_enum, returned, scope, errors, nested: 0, found: false };
     lost.visit_block_mut(&mut function.block);
     lost.found
 }
 
 struct Lost<'a> {
     splitter: &'a Path,
-    /// The function returns `Self`, so that is the enum.
-    returns_self: bool,
     /// The function returns the enum itself.
     returns_enum: bool,
     /// How a route is returned: `{}`, or `Some({})`.
     returned: String,
     /// How many closures and blocks with a `return` of their own are around.
     nested: usize,
-    /// How often each word stands in the function.
-    words: Words,
+    scope: Scope,
     errors: &'a mut Errors,
     found: bool,
-}
-
-#[derive(Default)]
-struct Words(HashMap<String, usize>);
-
-impl Words {
-    fn visit_tokens(&mut self, tokens: TokenStream) {
-        for token in tokens {
-            match token {
-                TokenTree::Ident(ident) => *self.0.entry(ident.to_string()).or_default() += 1,
-                TokenTree::Group(group) => self.visit_tokens(group.stream()),
-                // `format!("{_route}")` uses it too.
-                TokenTree::Literal(literal) => {
-                    let text = literal.to_string();
-                    for word in
-                        text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-                    {
-                        *self.0.entry(word.to_owned()).or_default() += 1;
-                    }
-                }
-                TokenTree::Punct(_) => {}
-            }
-        }
-    }
-
-    fn visit_return_type(&mut self, output: &ReturnType) {
-        self.visit_tokens(output.to_token_stream());
-    }
 }
 
 impl VisitMut for Lost<'_> {
     fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
         match statement {
             Stmt::Expr(expr, Some(_)) => self.discarded(expr),
-            Stmt::Local(Local { pat, init: Some(init), .. }) if self.is_unused(pat) => {
-                self.discarded(&mut init.expr);
+            Stmt::Macro(statement) if statement.semi_token.is_some() => {
+                self.discarded_macro(&mut statement.mac);
             }
+            Stmt::Local(Local { pat, init: Some(init), .. }) => self.bound(pat, &mut init.expr),
             _ => {}
         }
         visit_mut::visit_stmt_mut(self, statement);
@@ -107,10 +85,7 @@ impl VisitMut for Lost<'_> {
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match expr {
-            // `_ = route`
-            Expr::Assign(assign) if matches!(*assign.left, Expr::Infer(_)) => {
-                self.discarded(&mut assign.right);
-            }
+            Expr::Assign(assign) => self.assigned(&assign.left, &mut assign.right),
             // `drop(route)`
             Expr::Call(call) if call.args.len() == 1 && is_drop(&call.func) => {
                 self.discarded(&mut call.args[0]);
@@ -136,6 +111,9 @@ impl Lost<'_> {
         match expr {
             Expr::Paren(paren) => self.discarded(&mut paren.expr),
             Expr::Group(group) => self.discarded(&mut group.expr),
+            Expr::Reference(reference) => self.discarded(&mut reference.expr),
+            Expr::Try(tried) => self.discarded(&mut tried.expr),
+            Expr::Macro(invocation) => self.discarded_macro(&mut invocation.mac),
             Expr::Block(block) => self.discarded_tail(&mut block.block),
             Expr::If(branches) => {
                 self.discarded_tail(&mut branches.then_branch);
@@ -158,27 +136,121 @@ impl Lost<'_> {
             Expr::Call(call) if is_wrapper(&call.func) => {
                 call.args.iter_mut().for_each(|argument| self.discarded(argument));
             }
+            Expr::MethodCall(call) => {
+                let is_one_of = |names: &[&str]| names.iter().any(|name| call.method == name);
+                let of_functions = is_one_of(&OF_FUNCTIONS);
+                if of_functions || is_one_of(&OF_VALUES) {
+                    self.discarded(&mut call.receiver);
+                    for argument in &mut call.args {
+                        self.discarded_argument(argument, of_functions);
+                    }
+                } else if is_one_of(&HANDING_ON) {
+                    self.discarded(&mut call.receiver);
+                }
+            }
             _ if self.is_route(expr) => self.report(expr),
             _ => {}
         }
     }
 
-    /// `_`, or `_route` that is named nowhere else.
-    fn is_unused(&self, pat: &Pat) -> bool {
-        match pat {
-            Pat::Wild(_) => true,
-            Pat::Type(typed) => self.is_unused(&typed.pat),
-            Pat::Ident(name) if name.subpat.is_none() => {
-                let name = name.ident.to_string();
-                name.starts_with('_') && self.words.0.get(&name) == Some(&1)
+    /// `Orders::Invalid` or `|order| Orders::Invalid(order)` in a call whose value nobody uses.
+    fn discarded_argument(&mut self, argument: &mut Expr, is_function: bool) {
+        match argument {
+            Expr::Closure(closure) => {
+                self.nested += 1;
+                self.discarded(&mut closure.body);
+                self.nested -= 1;
             }
-            _ => false,
+            Expr::Path(path) if is_function => {
+                if self.is_variant(&path.path) {
+                    let route = format!("{}(…)", shortened(argument, &display(self.splitter)));
+                    self.say(argument, &route);
+                }
+            }
+            _ => self.discarded(argument),
+        }
+    }
+
+    /// `vec![Orders::Invalid(order)]` and `dbg!(Orders::Invalid(order))`.
+    fn discarded_macro(&mut self, mac: &mut Macro) {
+        let last = mac.path.segments.last();
+        if !last.is_some_and(|last| last.ident == "vec" || last.ident == "dbg") {
+            return;
+        }
+        let parser = |input: ParseStream<'_>| {
+            let elements = Punctuated::<Expr, Token![,]>::parse_separated_nonempty(input)?;
+            if input.is_empty() || input.peek(Token![,]) || input.peek(Token![;]) {
+                return Ok((elements, input.parse::<proc_macro2::TokenStream>()?));
+            }
+            Err(input.error("not a list of expressions"))
+        };
+        if let Ok((mut elements, rest)) = parser.parse2(mac.tokens.clone()) {
+            elements.iter_mut().for_each(|element| self.discarded(element));
+            mac.tokens = quote!(#elements #rest);
+        }
+    }
+
+    /// Looks for routes in what is bound to names that nobody reads.
+    fn bound(&mut self, pat: &Pat, expr: &mut Expr) {
+        match (pat, expr) {
+            (Pat::Wild(_), expr) => self.discarded(expr),
+            (Pat::Type(typed), expr) => self.bound(&typed.pat, expr),
+            (Pat::Paren(paren), expr) => self.bound(&paren.pat, expr),
+            (Pat::Ident(name), expr)
+                if name.subpat.is_none() && self.scope.is_never_read(&name.ident) =>
+            {
+                self.discarded(expr);
+            }
+            (Pat::Tuple(pats), Expr::Tuple(exprs)) => {
+                self.bound_each(&pats.elems, &mut exprs.elems);
+            }
+            (Pat::Slice(pats), Expr::Array(exprs)) => {
+                self.bound_each(&pats.elems, &mut exprs.elems);
+            }
+            (Pat::TupleStruct(pats), Expr::Call(call)) if is_wrapper(&call.func) => {
+                self.bound_each(&pats.elems, &mut call.args);
+            }
+            _ => {}
+        }
+    }
+
+    fn bound_each(
+        &mut self,
+        pats: &Punctuated<Pat, Token![,]>,
+        exprs: &mut Punctuated<Expr, Token![,]>,
+    ) {
+        if pats.len() == exprs.len() && !pats.iter().any(|pat| matches!(pat, Pat::Rest(_))) {
+            pats.iter().zip(exprs).for_each(|(pat, expr)| self.bound(pat, expr));
+        }
+    }
+
+    /// Looks for routes in what is assigned to places that nobody reads.
+    fn assigned(&mut self, place: &Expr, expr: &mut Expr) {
+        match (place, expr) {
+            (Expr::Infer(_), expr) => self.discarded(expr),
+            (Expr::Path(path), expr)
+                if path.path.get_ident().is_some_and(|name| self.scope.is_never_read(name)) =>
+            {
+                self.discarded(expr);
+            }
+            (Expr::Tuple(places), Expr::Tuple(exprs))
+                if places.elems.len() == exprs.elems.len() =>
+            {
+                for (place, expr) in places.elems.iter().zip(&mut exprs.elems) {
+                    self.assigned(place, expr);
+                }
+            }
+            _ => {}
         }
     }
 
     fn discarded_tail(&mut self, block: &mut Block) {
-        if let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut() {
-            self.discarded(tail);
+        match block.stmts.last_mut() {
+            Some(Stmt::Expr(tail, None)) => self.discarded(tail),
+            Some(Stmt::Macro(tail)) if tail.semi_token.is_none() => {
+                self.discarded_macro(&mut tail.mac);
+            }
+            _ => {}
         }
     }
 
@@ -199,79 +271,39 @@ impl Lost<'_> {
     /// start with a small letter, and constants have no small letters.
     fn is_variant(&self, path: &Path) -> bool {
         let Some(enum_name) = self.splitter.segments.last() else { return false };
+        if let Some(name) = path.get_ident() {
+            return self.scope.imports(name);
+        }
         let mut segments = path.segments.iter().rev();
         let (Some(variant), Some(before)) = (segments.next(), segments.next()) else {
             return false;
         };
         let variant = variant.ident.to_string();
-        (before.ident == enum_name.ident || self.returns_self && before.ident == "Self")
+        (before.ident == enum_name.ident || self.scope.returns_self && before.ident == "Self")
             && variant.starts_with(char::is_uppercase)
             && !variant.ends_with("_TAG")
     }
 
     fn report(&mut self, expr: &mut Expr) {
-        self.found = true;
-        let mut route = shortened(expr, &display(self.splitter));
-        if self.nested == 0 {
-            route = self.returned.replace("{}", &route);
-        }
-        let message = format!(
-            "this route is built but not returned; the record would go nowhere\nreturn it: \
-             `return {route};`"
-        );
-        self.errors.at(&*expr, message);
+        let route = shortened(expr, &display(self.splitter));
+        self.say(expr, &route);
         if self.nested == 0 && self.returns_enum {
             *expr = syn::parse_quote!(return #expr);
         }
     }
-}
 
-/// How a value is returned as `ty`: `Some({})` for an `Option`, and so on inwards.
-fn wrapped(ty: &Type, inner: &str) -> String {
-    let Type::Path(path) = ty else { return inner.to_owned() };
-    let Some(last) = path.path.segments.last() else { return inner.to_owned() };
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return inner.to_owned() };
-    let Some(GenericArgument::Type(argument)) = arguments.args.first() else {
-        return inner.to_owned();
-    };
-    match last.ident.to_string().as_str() {
-        "Option" => format!("Some({})", wrapped(argument, inner)),
-        "Result" => format!("Ok({})", wrapped(argument, inner)),
-        "Vec" => format!("vec![{}]", wrapped(argument, inner)),
-        _ => inner.to_owned(),
-    }
-}
-
-/// The route as it may be written, without the arguments if they are long.
-fn shortened(expr: &Expr, splitter: &str) -> String {
-    let variant = |path: &Path| {
-        let variant = path.segments.last().map(|last| last.ident.to_string());
-        format!("{splitter}::{}", variant.unwrap_or_default())
-    };
-    match expr {
-        Expr::Call(call) => {
-            let arguments: Option<Vec<_>> = call.args.iter().map(simple).collect();
-            let arguments = arguments.map(|arguments| arguments.join(", "));
-            let arguments = arguments.filter(|text| text.len() <= 32).unwrap_or("…".to_owned());
-            match &*call.func {
-                Expr::Path(path) => format!("{}({arguments})", variant(&path.path)),
-                _ => splitter.to_owned(),
-            }
-        }
-        Expr::Struct(structure) => format!("{} {{ … }}", variant(&structure.path)),
-        Expr::Path(path) => variant(&path.path),
-        _ => splitter.to_owned(),
-    }
-}
-
-/// A variable or a number, as it is written.
-fn simple(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Path(path) if path.path.get_ident().is_some() => {
-            Some(path.to_token_stream().to_string())
-        }
-        Expr::Lit(literal) => Some(literal.to_token_stream().to_string()),
-        _ => None,
+    /// The error at `expr`, with the advice to return `route`.
+    fn say(&mut self, expr: &Expr, route: &str) {
+        self.found = true;
+        let route = match self.nested {
+            0 => self.returned.replace("{}", route),
+            _ => route.to_owned(),
+        };
+        let message = format!(
+            "this route is built but not returned; the record would go nowhere\nreturn it: \
+             `return {route};`"
+        );
+        self.errors.at(expr, message);
     }
 }
 
@@ -280,7 +312,13 @@ fn is_drop(function: &Expr) -> bool {
 }
 
 fn is_wrapper(function: &Expr) -> bool {
+    let is_box = |path: &Path| {
+        let mut last = path.segments.iter().rev().map(|segment| segment.ident.to_string());
+        last.next().is_some_and(|name| name == "new")
+            && last.next().is_some_and(|name| ["Box", "Rc", "Arc"].contains(&&*name))
+    };
     ends_in(function, &["Some", "Ok", "Err"])
+        || matches!(function, Expr::Path(path) if is_box(&path.path))
 }
 
 fn ends_in(function: &Expr, names: &[&str]) -> bool {

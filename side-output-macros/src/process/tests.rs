@@ -27,7 +27,7 @@ fn the_lint_comes_last() {
             #[allow(unused_must_use)]
             #[deny(unused_must_use)]
             fn split(order: RawOrder) -> Orders {
-                const _: fn(&Orders) -> usize = <Orders as ::side_output::__private::Splitter>::index;
+                const _: fn(&Orders) -> ::core::primitive::usize = <Orders as ::side_output::__private::Splitter>::index;
                 Orders::Valid(order)
             }
         "#]],
@@ -66,9 +66,9 @@ fn our_message_replaces_the_lint() {
             ::core::compile_error! {
                 "this route is built but not returned; the record would go nowhere\nreturn it: `return orders::Orders::Invalid(order);`"
             }
-            #[allow(unused_must_use, unreachable_code)]
+            #[allow(unused, unreachable_code)]
             fn split(order: RawOrder) -> orders::Orders {
-                const _: fn(&orders::Orders) -> usize = <orders::Orders as ::side_output::__private::Splitter>::index;
+                const _: fn(&orders::Orders) -> ::core::primitive::usize = <orders::Orders as ::side_output::__private::Splitter>::index;
                 return Orders::Invalid(order);
                 Orders::Valid(order)
             }
@@ -84,7 +84,7 @@ fn lost(body: &str) -> usize {
 }
 
 #[test]
-fn lost_routes_are_found_and_others_are_not() {
+fn fault_45_lost_routes_are_found_and_others_are_not() {
     for (expected, body) in [
         (1, "Orders::Invalid(order); Orders::Valid(order)"),
         (1, "let _ = Orders::Invalid(order); Orders::Valid(order)"),
@@ -109,6 +109,41 @@ fn lost_routes_are_found_and_others_are_not() {
         (1, "let _route = Orders::Invalid(order); Orders::Valid(order)"),
         (0, "let _route = Orders::Invalid(order); if x { return _route; } Orders::Valid(order)"),
         (0, "let _route = Orders::Skipped; println!(\"{_route:?}\"); _other()"),
+        (1, "Some(order).map(Orders::Invalid); Orders::Valid(order)"),
+        (1, "let _ = order.ok_or(Orders::Skipped); Orders::Valid(order)"),
+        (1, "order.map(|order| Orders::Invalid(order)); Orders::Valid(order)"),
+        (1, "order.then(|| { log(); Orders::Skipped }); Orders::Valid(order)"),
+        (1, "Some(Orders::Invalid(order)).filter(|_| true); Orders::Valid(order)"),
+        (1, "Box::new(Orders::Invalid(order)); Orders::Valid(order)"),
+        (1, "&Orders::Invalid(order); Orders::Valid(order)"),
+        (2, "vec![Orders::Invalid(order), Orders::Skipped]; Orders::Valid(order)"),
+        (1, "let _ = vec![Orders::Skipped; 3]; Orders::Valid(order)"),
+        (1, "std::dbg!(Orders::Skipped); Orders::Valid(order)"),
+        (1, "let route = Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "let (_a, b) = (Orders::Invalid(order), 1); Orders::Valid(b)"),
+        (1, "let [_, b] = [Orders::Invalid(order), 1]; Orders::Valid(b)"),
+        (1, "(_, x) = (Orders::Invalid(order), 1); Orders::Valid(x)"),
+        (1, "let Some(_) = Some(Orders::Invalid(order)) else { return x() }; x()"),
+        (1, "let mut r = None; r = Some(Orders::Invalid(order)); Orders::Valid(order)"),
+        (2, "let mut r = Orders::Skipped; r = Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "let r; r = Orders::Invalid(order); Orders::Valid(order)"),
+        (1, "use Orders::*; let _ = Invalid(order); Valid(order)"),
+        (1, "use crate::Orders::{Invalid, Skipped as S}; drop(S); Invalid(order)"),
+        (0, "use Orders::*; let _ = Some(order); drop(Ok(1)); let _ = helper(order); Valid(order)"),
+        (0, "use Others::*; let _ = Invalid(order); Orders::Valid(order)"),
+        (0, "let mut r = Orders::Skipped; if x { r = Orders::Invalid(order); } r"),
+        (0, "let (_a, b) = (1, Orders::Invalid(order)); b"),
+        (0, "routes.extend(order.map(Orders::Invalid)); Orders::Valid(order)"),
+        (0, "order.map(Orders::Invalid).for_each(|r| keep(r)); Orders::Valid(order)"),
+        (0, "self.route = Orders::Skipped; Orders::Valid(order)"),
+        (0, "slot[0] = Orders::Skipped; *place = Orders::Skipped; Orders::Valid(order)"),
+        (
+            0,
+            "println!(\"{:?}\", Orders::Skipped); assert!(x != Orders::Skipped); Orders::Valid(order)",
+        ),
+        (0, "let route = Orders::Invalid(order); println!(\"{route:?}\"); route"),
+        (0, "order.map(Others::Invalid); order.map(|r| { keep(Orders::Skipped); }); x()"),
+        (0, "order.map(|r| Orders::check(r)); Orders::Valid(order)"),
         (0, "Self::Invalid(order); Orders::Valid(order)"),
         (0, "Orders::Valid(order)"),
         (0, "return Orders::Valid(order);"),

@@ -9,11 +9,14 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Ident, Lit, LitStr, Meta, Path, Token, Visibility};
 
-/// `#[splitter(crate = path, vis = pub(super))]`.
+/// `#[splitter(crate = path, vis = pub(super), streams = Name)]`.
 #[derive(Default)]
 pub(crate) struct EnumArgs {
     pub(crate) krate: Option<Path>,
     pub(crate) vis: Option<Visibility>,
+    pub(crate) streams: Option<Ident>,
+    pub(crate) wiring: Option<Ident>,
+    pub(crate) tag: Option<Ident>,
 }
 
 /// The options that an attribute knows.
@@ -22,8 +25,10 @@ struct Grammar {
     options: &'static [&'static str],
 }
 
-const ENUM: Grammar = Grammar { attribute: "splitter", options: &["crate", "vis"] };
-const OUTPUT: Grammar = Grammar { attribute: "output", options: &["capacity", "overflow", "name"] };
+const ENUM: Grammar =
+    Grammar { attribute: "splitter", options: &["crate", "vis", "streams", "wiring", "tag"] };
+const OUTPUT: Grammar =
+    Grammar { attribute: "output", options: &["capacity", "overflow", "name", "payload"] };
 const OVERFLOWS: &[&str] = &["block", "drop_oldest", "drop_newest", "unbounded"];
 
 impl EnumArgs {
@@ -31,15 +36,19 @@ impl EnumArgs {
         let mut args = Self::default();
         let parser = |input: ParseStream<'_>| {
             options(input, &ENUM, &mut Vec::new(), errors, &mut |option, input, errors| {
-                if option == "crate" {
-                    args.krate = Some(Path::parse_mod_style(input)?);
-                } else {
-                    let vis: Visibility = input.parse()?;
-                    if matches!(vis, Visibility::Inherited) {
-                        errors.push(input.error("expected a visibility such as `pub(crate)`"));
-                        skip(input);
+                match option {
+                    "crate" => args.krate = Some(Path::parse_mod_style(input)?),
+                    "streams" => args.streams = type_name(input, errors),
+                    "wiring" => args.wiring = type_name(input, errors),
+                    "tag" => args.tag = type_name(input, errors),
+                    _ => {
+                        let vis: Visibility = input.parse()?;
+                        if matches!(vis, Visibility::Inherited) {
+                            errors.push(input.error("expected a visibility such as `pub(crate)`"));
+                            skip(input);
+                        }
+                        args.vis = Some(vis);
                     }
-                    args.vis = Some(vis);
                 }
                 Ok(())
             })
@@ -59,6 +68,7 @@ pub(super) struct OutputArgs {
     pub(super) capacity: Option<Expr>,
     pub(super) overflow: Option<LitStr>,
     pub(super) name: Option<LitStr>,
+    pub(super) payload: Option<Ident>,
 }
 
 /// Whether the attribute is one of those that the macro reads, and removes from the enum.
@@ -84,7 +94,7 @@ impl OutputArgs {
         args
     }
 
-    /// `#[output(capacity = 4096, overflow = "block", name = "late")]`.
+    /// `#[output(capacity = 4096, overflow = "block", name = "late", payload = LateOrder)]`.
     fn output(&mut self, attribute: &Attribute, seen: &mut Vec<String>, errors: &mut Errors) {
         let Meta::List(list) = &attribute.meta else {
             let message = "expected options, such as `#[output(capacity = 4096)]`";
@@ -93,6 +103,10 @@ impl OutputArgs {
         };
         let parser = |input: ParseStream<'_>| {
             options(input, &OUTPUT, seen, errors, &mut |option, input, errors| {
+                if option == "payload" {
+                    self.payload = type_name(input, errors);
+                    return Ok(());
+                }
                 let value: Expr = input.parse()?;
                 match option {
                     "capacity" => self.capacity = capacity(value, errors),
@@ -203,7 +217,7 @@ fn unknown(word: &str, grammar: &Grammar) -> String {
             format!("`{word}` is an attribute of its own; write `#[{word}]`")
         }
         "main" | "tap" => format!("`{word}` belongs to a variant; write `#[{word}]` there"),
-        "capacity" | "overflow" | "name" => {
+        "capacity" | "overflow" | "name" | "payload" => {
             format!("`{word}` belongs to a variant; write `#[output({word} = …)]` there")
         }
         _ if word.starts_with(char::is_uppercase) && attribute == "splitter" => {
@@ -211,6 +225,16 @@ fn unknown(word: &str, grammar: &Grammar) -> String {
         }
         _ => format!("unknown option `{word}`{}", suggest::hint(word, options)),
     }
+}
+
+/// The name of a type that is generated.
+fn type_name(input: ParseStream<'_>, errors: &mut Errors) -> Option<Ident> {
+    let name = input.parse().ok();
+    if name.is_none() {
+        errors.push(input.error("expected the name of a type, such as `OrderStreams`"));
+        skip(input);
+    }
+    name
 }
 
 /// Skips to the next comma.

@@ -1,9 +1,13 @@
 //! Rules across variants, one function per rule. Each repairs what it complains about.
 
 use super::model::Splitter;
+use super::shape::Shape;
 use crate::errors::Errors;
-use std::collections::HashMap;
+use proc_macro2::Span;
+use quote::format_ident;
+use std::collections::{HashMap, HashSet};
 use syn::Visibility;
+use syn::ext::IdentExt as _;
 
 pub(super) fn check(splitter: &mut Splitter, errors: &mut Errors) {
     check_not_empty(splitter, errors);
@@ -11,6 +15,7 @@ pub(super) fn check(splitter: &mut Splitter, errors: &mut Errors) {
     check_main_is_no_tap(splitter, errors);
     check_unbounded_has_no_capacity(splitter, errors);
     check_names(splitter, errors);
+    check_companions(splitter, errors);
     check_visibility(splitter, errors);
 }
 
@@ -77,24 +82,33 @@ fn check_unbounded_has_no_capacity(splitter: &mut Splitter, errors: &mut Errors)
 
 /// The names of fields, methods and constants come from the variants, and must differ.
 fn check_names(splitter: &mut Splitter, errors: &mut Errors) {
+    let variants: HashSet<_> =
+        splitter.outputs.iter().map(|output| output.ident.unraw().to_string()).collect();
     let mut taken = HashMap::from([("run".to_owned(), None)]);
     for output in &mut splitter.outputs {
-        let name = output.name.clone();
-        let message = match taken.get(&name) {
-            Some(None) => format!(
+        let conditional = output.predicate.is_some();
+        // `super` and `super_` are both the field `super_`, and `ß` and `ss` both `SS_TAG`.
+        let names = [output.field.unraw().to_string(), output.tag.to_string()];
+        let message = match names.iter().find_map(|name| Some((name, taken.get(name)?))) {
+            Some((name, None)) => format!(
                 "an output cannot be called `{name}`, because the wiring has a method of that \
                  name; rename it with `#[output(name = \"…\")]`"
             ),
             // Variants that exclude each other by `cfg` may share a name.
-            Some(Some((_, true))) if output.predicate.is_some() => continue,
-            Some(Some((first, _))) => format!(
+            Some((_, Some((_, true)))) if conditional => continue,
+            Some((name, Some((first, _)))) => format!(
                 "`{}` and `{first}` are both called `{name}`; rename one with \
                  `#[output(name = \"…\")]`",
                 output.ident
             ),
+            None if variants.contains(&names[1]) => format!(
+                "the tag of `{}` is called `{}`, and so is a variant; rename the output with \
+                 `#[output(name = \"…\")]`",
+                output.ident, names[1]
+            ),
             None => {
-                let entry = (output.ident.clone(), output.predicate.is_some());
-                taken.insert(name, Some(entry));
+                let entry = Some((output.ident.clone(), conditional));
+                taken.extend(names.map(|name| (name, entry.clone())));
                 continue;
             }
         };
@@ -103,6 +117,52 @@ fn check_names(splitter: &mut Splitter, errors: &mut Errors) {
             None => errors.at(&output.ident, message),
         }
         output.rename(format!("{}_{}", output.name, output.index));
+    }
+}
+
+/// The types that are generated stand beside each other, and beside the enum.
+fn check_companions(splitter: &mut Splitter, errors: &mut Errors) {
+    let enum_name = splitter.item.ident.unraw().to_string();
+    let mut taken =
+        HashMap::from([(enum_name.clone(), (format!("the enum `{enum_name}`"), false))]);
+    let companions = [
+        (&mut splitter.streams, "streams"),
+        (&mut splitter.wiring, "wiring"),
+        (&mut splitter.tag, "tag"),
+    ];
+    for (ident, option) in companions {
+        let what = format!("the {option} of `{enum_name}`");
+        let name = ident.unraw().to_string();
+        if let Some((first, _)) = taken.get(&name) {
+            let message = format!(
+                "{what} and {first} are both called `{name}`; rename one with \
+                 `#[splitter({option} = …)]`"
+            );
+            errors.at(&*ident, message);
+            *ident = format_ident!("__{name}_{option}", span = Span::call_site());
+        } else {
+            taken.insert(name, (what, false));
+        }
+    }
+    for output in &mut splitter.outputs {
+        let Shape::Struct(payload) = &output.shape else { continue };
+        let conditional = output.predicate.is_some();
+        let name = payload.ident.unraw().to_string();
+        match taken.get(&name) {
+            Some((_, true)) if conditional => {}
+            Some((first, _)) => {
+                let message = format!(
+                    "the struct of `{}` and {first} are both called `{name}`; rename it with \
+                     `#[output(payload = …)]`",
+                    output.ident
+                );
+                errors.at(&payload.ident, message);
+                output.rename_payload(&format!("__{name}_{}", output.index));
+            }
+            None => {
+                taken.insert(name, (format!("the struct of `{}`", output.ident), conditional));
+            }
+        }
     }
 }
 

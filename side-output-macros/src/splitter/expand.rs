@@ -10,6 +10,7 @@ mod routing;
 mod tags;
 mod wiring;
 
+use super::attributes;
 use super::model::Splitter;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -21,6 +22,7 @@ pub(super) fn expand(splitter: &Splitter) -> TokenStream {
     }
     let must_use = must_use(splitter);
     let cfg = &splitter.cfg;
+    let allowed = attributes::allowed(&item.attrs);
     let payloads = payload::structs(splitter);
     let tags = tags::tags(splitter);
     let tag_enum = tags::tag_enum(splitter);
@@ -56,6 +58,7 @@ pub(super) fn expand(splitter: &Splitter) -> TokenStream {
             unused_mut,
             reason = "generated for every output alike"
         )]
+        #allowed
         const _: () = {
             #(#hidden)*
         };

@@ -87,36 +87,37 @@ fn streams_are_a_struct() {
         orders(),
         "struct OrdersStreams",
         expect![[r#"
-        /**The streams of [`Orders`], one for each output.
+            /**The streams of [`Orders`], one for each output.
 
-        Whichever is read drives the splitter for all of them.*/
-        #[must_use = "streams do nothing unless they are read, wired or discarded"]
-        #[allow(
-            dead_code,
-            explicit_outlives_requirements,
-            reason = "the bounds are the enum's, and not every splitter splits a stream"
-        )]
-        pub struct OrdersStreams<
-            __H: so::Outlet<Orders> = so::Boxed,
-        > {
-            /// Passed validation.
-            pub valid: so::DataStream<
-                Order,
-                <__H as so::Outlet<Orders>>::Source<0>,
-            >,
-            /// Kept as received.
-            pub invalid: so::DataStream<
-                OrdersInvalid,
-                <__H as so::Outlet<Orders>>::Source<1>,
-            >,
-            #[cfg(feature = "late")]
-            ///The output `Late`.
-            pub late: so::DataStream<
-                (Order, Duration),
-                <__H as so::Outlet<Orders>>::Source<2>,
-            >,
-        }
-    "#]],
+            Whichever is read drives the splitter for all of them.*/
+            #[must_use = "streams do nothing unless they are read, wired or discarded"]
+            #[allow(
+                dead_code,
+                deprecated,
+                explicit_outlives_requirements,
+                reason = "the bounds are the enum's, and not every splitter splits a stream"
+            )]
+            pub struct OrdersStreams<
+                __H: so::Outlet<Orders> = so::Boxed,
+            > {
+                /// Passed validation.
+                pub valid: so::DataStream<
+                    Order,
+                    <__H as so::Outlet<Orders>>::Source<0>,
+                >,
+                /// Kept as received.
+                pub invalid: so::DataStream<
+                    OrdersInvalid,
+                    <__H as so::Outlet<Orders>>::Source<1>,
+                >,
+                #[cfg(feature = "late")]
+                ///The output `Late`.
+                pub late: so::DataStream<
+                    (Order, Duration),
+                    <__H as so::Outlet<Orders>>::Source<2>,
+                >,
+            }
+        "#]],
     );
 }
 
@@ -127,20 +128,21 @@ fn payloads_of_struct_variants_are_structs() {
         orders(),
         "struct OrdersInvalid",
         expect![[r#"
-        ///Payload of the output `Invalid` of [`Orders`].
-        ///
-        /// Kept as received.
-        #[::core::prelude::v1::derive(Debug)]
-        #[allow(
-            dead_code,
-            explicit_outlives_requirements,
-            reason = "the fields and bounds are the variant's"
-        )]
-        pub struct OrdersInvalid {
-            ///Field `raw` of `Invalid`.
-            pub raw: RawOrder,
-        }
-    "#]],
+            ///Payload of the output `Invalid` of [`Orders`].
+            ///
+            /// Kept as received.
+            #[::core::prelude::v1::derive(Debug)]
+            #[allow(
+                dead_code,
+                deprecated,
+                explicit_outlives_requirements,
+                reason = "the fields and bounds are the variant's"
+            )]
+            pub struct OrdersInvalid {
+                ///Field `raw` of `Invalid`.
+                pub raw: RawOrder,
+            }
+        "#]],
     );
 }
 
@@ -222,6 +224,7 @@ fn tags_are_an_enum() {
             )]
             #[allow(
                 dead_code,
+                deprecated,
                 ambiguous_associated_items,
                 non_camel_case_types,
                 reason = "the variants are the outputs, whatever they are called"
@@ -236,7 +239,7 @@ fn tags_are_an_enum() {
                 pub(crate) const ALL: &'static [OrdersTag] = &[OrdersTag::Valid];
                 /// The output's name in `snake_case`.
                 #[must_use]
-                pub(crate) const fn name(self) -> &'static str {
+                pub(crate) const fn name(self) -> &'static ::core::primitive::str {
                     match self {
                         OrdersTag::Valid => "valid",
                     }
@@ -258,14 +261,14 @@ fn tags_are_an_enum() {
 
             impl ::core::fmt::Display for OrdersTag {
                 fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                    f.pad(OrdersTag::name(*self))
+                    f.pad((*self).name())
                 }
             }
 
             impl ::core::str::FromStr for OrdersTag {
                 type Err = so::UnknownTag;
                 fn from_str(
-                    name: &str,
+                    name: &::core::primitive::str,
                 ) -> ::core::result::Result<OrdersTag, so::UnknownTag> {
                     match name {
                         "valid" => ::core::result::Result::Ok(OrdersTag::Valid),
@@ -558,30 +561,31 @@ fn outputs_that_differ_only_in_case_get_other_names() {
         orders,
         "struct RStreams",
         expect![[r#"
-        /**The streams of [`R`], one for each output.
+            /**The streams of [`R`], one for each output.
 
-        Whichever is read drives the splitter for all of them.*/
-        #[must_use = "streams do nothing unless they are read, wired or discarded"]
-        #[allow(
-            dead_code,
-            explicit_outlives_requirements,
-            reason = "the bounds are the enum's, and not every splitter splits a stream"
-        )]
-        struct RStreams<
-            __H: so::Outlet<R> = so::Boxed,
-        > {
-            ///The output `FooBar`.
-            foo_bar: so::DataStream<
-                u8,
-                <__H as so::Outlet<R>>::Source<0>,
-            >,
-            ///The output `Foo_Bar`.
-            foo_bar_1: so::DataStream<
-                u8,
-                <__H as so::Outlet<R>>::Source<1>,
-            >,
-        }
-    "#]],
+            Whichever is read drives the splitter for all of them.*/
+            #[must_use = "streams do nothing unless they are read, wired or discarded"]
+            #[allow(
+                dead_code,
+                deprecated,
+                explicit_outlives_requirements,
+                reason = "the bounds are the enum's, and not every splitter splits a stream"
+            )]
+            struct RStreams<
+                __H: so::Outlet<R> = so::Boxed,
+            > {
+                ///The output `FooBar`.
+                foo_bar: so::DataStream<
+                    u8,
+                    <__H as so::Outlet<R>>::Source<0>,
+                >,
+                ///The output `Foo_Bar`.
+                foo_bar_1: so::DataStream<
+                    u8,
+                    <__H as so::Outlet<R>>::Source<1>,
+                >,
+            }
+        "#]],
     );
 }
 
@@ -614,4 +618,148 @@ fn generated_code_names_only_the_library_and_core() {
     for path in [":: std ::", ":: alloc ::"] {
         assert!(!expansion.contains(path), "{path}");
     }
+}
+
+#[test]
+fn fault_44_attributes_reach_what_is_generated() {
+    let item = quote! {
+        #[non_exhaustive]
+        #[allow(clippy::doc_markdown)]
+        #[cfg_attr(test, expect(missing_docs))]
+        enum R {
+            #[deprecated]
+            Old(u8),
+            #[non_exhaustive]
+            #[cfg_attr(test, deprecated(note = "gone"), doc(hidden))]
+            #[expect(missing_docs)]
+            Older { x: u8 },
+        }
+    };
+    check(
+        quote!(),
+        item.clone(),
+        "enum RTag",
+        expect![[r#"
+        ///The outputs of [`R`], by name: for configuration, metrics and dead letters.
+        #[::core::prelude::v1::derive(
+            ::core::clone::Clone,
+            ::core::marker::Copy,
+            ::core::fmt::Debug,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+            ::core::cmp::PartialOrd,
+            ::core::cmp::Ord,
+            ::core::hash::Hash,
+        )]
+        #[allow(
+            dead_code,
+            deprecated,
+            ambiguous_associated_items,
+            non_camel_case_types,
+            reason = "the variants are the outputs, whatever they are called"
+        )]
+        #[allow(clippy::doc_markdown)]
+        #[cfg_attr(test, allow(missing_docs))]
+        #[non_exhaustive]
+        enum RTag {
+            ///The output `old`.
+            #[deprecated]
+            Old,
+            ///The output `older`.
+            #[cfg_attr(test, deprecated(note = "gone"))]
+            #[allow(missing_docs)]
+            Older,
+        }
+    "#]],
+    );
+    check(
+        quote!(),
+        item.clone(),
+        "struct ROlder",
+        expect![[r#"
+        ///Payload of the output `Older` of [`R`].
+        #[allow(
+            dead_code,
+            deprecated,
+            explicit_outlives_requirements,
+            reason = "the fields and bounds are the variant's"
+        )]
+        #[allow(clippy::doc_markdown)]
+        #[cfg_attr(test, allow(missing_docs))]
+        #[allow(missing_docs)]
+        #[non_exhaustive]
+        struct ROlder {
+            ///Field `x` of `Older`.
+            x: u8,
+        }
+    "#]],
+    );
+    check(
+        quote!(),
+        item.clone(),
+        "struct RStreams",
+        expect![[r#"
+        /**The streams of [`R`], one for each output.
+
+        Whichever is read drives the splitter for all of them.*/
+        #[must_use = "streams do nothing unless they are read, wired or discarded"]
+        #[allow(
+            dead_code,
+            deprecated,
+            explicit_outlives_requirements,
+            reason = "the bounds are the enum's, and not every splitter splits a stream"
+        )]
+        #[allow(clippy::doc_markdown)]
+        #[cfg_attr(test, allow(missing_docs))]
+        struct RStreams<
+            __H: so::Outlet<R> = so::Boxed,
+        > {
+            ///The output `Old`.
+            #[deprecated]
+            old: so::DataStream<
+                u8,
+                <__H as so::Outlet<R>>::Source<0>,
+            >,
+            ///The output `Older`.
+            #[cfg_attr(test, deprecated(note = "gone"))]
+            #[allow(missing_docs)]
+            older: so::DataStream<
+                ROlder,
+                <__H as so::Outlet<R>>::Source<1>,
+            >,
+        }
+    "#]],
+    );
+    check(
+        quote!(),
+        item,
+        "impl R {",
+        expect![[r##"
+        #[allow(
+            dead_code,
+            deprecated,
+            single_use_lifetimes,
+            reason = "generated for every output alike"
+        )]
+        #[allow(clippy::doc_markdown)]
+        #[cfg_attr(test, allow(missing_docs))]
+        impl R {
+            ///The tag of the output `Old`.
+            #[deprecated]
+            const OLD_TAG: so::Tag<Self, 0> = so::Tag::new();
+            ///The tag of the output `Older`.
+            #[cfg_attr(test, deprecated(note = "gone"))]
+            #[allow(missing_docs)]
+            const OLDER_TAG: so::Tag<Self, 1> = so::Tag::new();
+            /// The output that this route takes.
+            #[must_use]
+            const fn tag(&self) -> RTag {
+                match self {
+                    Self::Old { .. } => RTag::Old,
+                    Self::Older { .. } => RTag::Older,
+                }
+            }
+        }
+    "##]],
+    );
 }

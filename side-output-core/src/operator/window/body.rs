@@ -1,6 +1,6 @@
 use super::{LatePolicy, ProcessLate};
 use crate::error::StreamError;
-use crate::output::{Collect, Collector, Context, Routes as _, Splitter};
+use crate::output::{Collect, Collector, OwnContext, Routes as _, Splitter};
 use crate::time::Timestamp;
 use crate::window::{Aggregate, Late, Pane, Window, WindowContext, WindowProcess, WindowResult};
 use rustc_hash::FxHashMap;
@@ -395,7 +395,7 @@ pub struct Processed<P: WindowProcess, L> {
     pub(super) process: P,
     pub(super) keep: Option<usize>,
     pub(super) keys: FxHashMap<P::Key, P::KeyState>,
-    pub(super) taps: Context<P::Out>,
+    pub(super) taps: OwnContext<P::Out>,
     pub(super) late: PhantomData<fn() -> L>,
 }
 

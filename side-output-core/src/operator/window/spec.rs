@@ -1,25 +1,27 @@
 use super::{Aggregated, Applied, Processed, Reduced, WindowOperator};
 use crate::error::StreamError;
-use crate::output::by_hand::splitter;
-use crate::output::{Collect, Collector, Context, Routes as _, Single, Splitter};
+use crate::output::{Collect, Collector, OwnContext, Routes as _, Single, Splitter};
 use crate::time::saturating_millis;
 use crate::window::{
     Aggregate, Assigner, Late, RouteLate, Trigger, Window, WindowProcess, WindowResult,
 };
 use rustc_hash::FxHashMap;
+use side_output_macros::splitter;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-splitter! {
-    /// Where what comes out of windows goes: results of type `V` by keys of type `K`, or late
-    /// records of type `T`.
-    Windowed<K, V, T>, WindowedLanes, WindowStreams, WindowWiring {
-        /// What the windows say.
-        0 Result(WindowResult<K, V>) results RESULT_TAG .main();
-        /// Records that came after their windows were gone.
-        1 Late(Late<T>) late LATE_TAG;
-    }
+/// Where what comes out of windows goes: results of type `V` by keys of type `K`, or late records
+/// of type `T`.
+#[splitter(crate = crate, streams = WindowStreams, wiring = WindowWiring, tag = WindowTag)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Windowed<K, V, T> {
+    /// The results of windows.
+    #[main]
+    #[output(name = "results")]
+    Result(WindowResult<K, V>),
+    /// Records that came after their windows were gone.
+    Late(Late<T>),
 }
 
 /// Says nothing yet about late records: such windows are not complete.
@@ -331,7 +333,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         L: LateDecided + ProcessLate<P>,
     {
         let keep = self.evictor.keep();
-        let (keys, taps) = (FxHashMap::default(), Context::new());
+        let (keys, taps) = (FxHashMap::default(), OwnContext::new());
         let body = Processed { process, keep, keys, taps, late: PhantomData };
         WindowOperator::new(key, self, body)
     }

@@ -13,9 +13,10 @@ use quote::quote;
 /// }
 /// ```
 pub(super) fn streams(splitter: &Splitter) -> TokenStream {
-    let Splitter { so, ty, vis, cfg: splitter_cfg, .. } = splitter;
-    let streams = splitter.companion("Streams");
-    let generics = splitter.generics_and([syn::parse_quote!(__H: #so::Outlet<#ty> = #so::Boxed)]);
+    let Splitter { so, ty, vis, cfg: splitter_cfg, attrs: splitter_attrs, .. } = splitter;
+    let streams = &splitter.streams;
+    let mut generics = splitter.generics.clone();
+    generics.params.push(syn::parse_quote!(__H: #so::Outlet<#ty> = #so::Boxed));
     let (_, _, where_clause) = generics.split_for_impl();
     let link = splitter.link();
     let doc = format!(
@@ -23,12 +24,13 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
          all of them."
     );
     let fields = splitter.outputs.iter().map(|output| {
-        let (cfg, field, payload, index) =
-            (&output.cfg, &output.field, &output.payload, output.literal());
+        let (cfg, attrs, field, payload, index) =
+            (&output.cfg, &output.attrs, &output.field, &output.payload, output.literal());
         let docs = output.docs_or(&format!("The output `{}`.", output.ident));
         quote! {
             #cfg
             #docs
+            #attrs
             #vis #field: #so::DataStream<#payload, <__H as #so::Outlet<#ty>>::Source<#index>>
         }
     });
@@ -39,9 +41,11 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
         #[must_use = "streams do nothing unless they are read, wired or discarded"]
         #[allow(
             dead_code,
+            deprecated,
             explicit_outlives_requirements,
             reason = "the bounds are the enum's, and not every splitter splits a stream"
         )]
+        #splitter_attrs
         #allow_private
         #vis struct #streams #generics #where_clause { #(#fields,)* }
     }
@@ -62,7 +66,7 @@ pub(super) fn streams(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let (streams, wiring) = (splitter.companion("Streams"), splitter.companion("Wiring"));
+    let (streams, wiring) = (&splitter.streams, &splitter.wiring);
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
     let link = splitter.link();

@@ -1,6 +1,8 @@
 //! The structs of variants with named fields, and how a payload becomes a variant and back.
 
-use crate::splitter::model::{Output, Shape, Splitter};
+use crate::splitter::attributes;
+use crate::splitter::model::{Output, Splitter};
+use crate::splitter::shape::Shape;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -13,9 +15,11 @@ use quote::{format_ident, quote};
 /// ```
 pub(super) fn structs(splitter: &Splitter) -> TokenStream {
     let (vis, splitter_cfg) = (&splitter.vis, &splitter.cfg);
+    let splitter_allowed = attributes::allowed(&splitter.item.attrs);
     let structs = splitter.outputs.iter().filter_map(|output| {
         let Shape::Struct(payload) = &output.shape else { return None };
         let (ident, cfg, derives) = (&payload.ident, &output.cfg, &payload.derives);
+        let attrs = &payload.attrs;
         let generics = &payload.generics;
         let (_, _, where_clause) = generics.split_for_impl();
         let (link, variant) = (splitter.link(), output.ident.to_string());
@@ -37,9 +41,12 @@ pub(super) fn structs(splitter: &Splitter) -> TokenStream {
             #derive
             #[allow(
                 dead_code,
+                deprecated,
                 explicit_outlives_requirements,
                 reason = "the fields and bounds are the variant's"
             )]
+            #splitter_allowed
+            #attrs
             #vis struct #ident #generics #where_clause { #(#fields,)* }
         })
     });

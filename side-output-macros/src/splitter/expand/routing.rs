@@ -2,12 +2,12 @@
 
 use crate::splitter::model::{Output, Splitter};
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, quote, quote_spanned};
-use syn::GenericParam;
+use quote::{quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 
 /// ```text
+/// #[diagnostic::do_not_recommend]
 /// impl Splitter for Orders {
 ///     type Lanes = __OrdersLanes;
 ///     type Streams<__H: Outlet<Self>> = OrdersStreams<__H>;
@@ -22,7 +22,7 @@ use syn::spanned::Spanned as _;
 /// ```
 pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, .. } = splitter;
-    let (lanes, streams) = (splitter.hidden("Lanes"), splitter.companion("Streams"));
+    let (lanes, streams) = (splitter.hidden("Lanes"), &splitter.streams);
     let name = splitter.item.ident.unraw().to_string();
     let (impl_generics, ty_generics, where_clause) = splitter.generics.split_for_impl();
     let of_outlet = splitter.arguments_and(&quote!(__H));
@@ -40,17 +40,19 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
         let (cfg, field, index) = (&output.cfg, &output.field, output.literal());
         quote!(#cfg #field: #so::Hub::stream::<#index>(hub))
     });
+    // Where an enum lacks `#[splitter]`, the other splitters are not what was meant.
     quote! {
+        #[diagnostic::do_not_recommend]
         impl #impl_generics #so::Splitter for #ty #where_clause {
             type Lanes = #lanes #ty_generics;
             type Streams<__H: #so::Outlet<Self>> = #streams #of_outlet;
 
-            const NAME: &'static str = #name;
+            const NAME: &'static ::core::primitive::str = #name;
             const OUTPUTS: &'static [#so::OutputSpec] = &[#(#specs),*];
-            const SLOTS: usize = #slots;
+            const SLOTS: ::core::primitive::usize = #slots;
 
             #[inline]
-            fn index(&self) -> usize {
+            fn index(&self) -> ::core::primitive::usize {
                 match self { #(#arms,)* }
             }
 
@@ -77,7 +79,7 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, .. } = splitter;
-    let (lanes, streams) = (splitter.hidden("Lanes"), splitter.companion("Streams"));
+    let (lanes, streams) = (splitter.hidden("Lanes"), &splitter.streams);
     let (impl_generics, ty_generics, where_clause) = splitter.generics.split_for_impl();
     let of_outlet = splitter.arguments_and(&quote!(__H));
     splitter
@@ -230,45 +232,6 @@ impl Splitter {
                     .collect();
                 let body = body(output, &payload);
                 quote!(#cfg #variant => #body,)
-            })
-            .collect()
-    }
-
-    /// `<'a, T, more>`: the enum's arguments, and more behind them.
-    pub(super) fn arguments_and(&self, more: &TokenStream) -> TokenStream {
-        let arguments = self.arguments();
-        quote!(<#arguments #more>)
-    }
-
-    /// `'a, T,`.
-    pub(super) fn arguments(&self) -> TokenStream {
-        self.generics
-            .params
-            .iter()
-            .map(|param| {
-                let argument = match param {
-                    GenericParam::Lifetime(param) => param.lifetime.to_token_stream(),
-                    GenericParam::Type(param) => param.ident.to_token_stream(),
-                    GenericParam::Const(param) => param.ident.to_token_stream(),
-                };
-                quote!(#argument,)
-            })
-            .collect()
-    }
-
-    /// `'a, T: Clone,`: the enum's parameters without defaults, as an `impl` declares them.
-    pub(super) fn parameters(&self) -> TokenStream {
-        self.generics
-            .params
-            .iter()
-            .map(|param| {
-                let mut param = param.clone();
-                match &mut param {
-                    GenericParam::Type(param) => param.default = None,
-                    GenericParam::Const(param) => param.default = None,
-                    GenericParam::Lifetime(_) => {}
-                }
-                quote!(#param,)
             })
             .collect()
     }

@@ -1,5 +1,6 @@
 //! Tags: the typed constants, and the plain enum of the outputs' names.
 
+use crate::splitter::attributes;
 use crate::splitter::model::Splitter;
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
@@ -14,14 +15,17 @@ use syn::ext::IdentExt as _;
 /// ```
 pub(super) fn tags(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, cfg: splitter_cfg, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let tag_enum = &splitter.tag;
+    let allowed = attributes::allowed(&splitter.item.attrs);
     let (impl_generics, _, where_clause) = splitter.generics.split_for_impl();
     let constants = splitter.outputs.iter().map(|output| {
         let (cfg, tag, index) = (&output.cfg, &output.tag, output.literal());
+        let attrs = &output.attrs;
         let docs = output.docs_or(&format!("The tag of the output `{}`.", output.ident));
         quote! {
             #cfg
             #docs
+            #attrs
             #vis const #tag: #so::Tag<Self, #index> = #so::Tag::new();
         }
     });
@@ -37,6 +41,7 @@ pub(super) fn tags(splitter: &Splitter) -> TokenStream {
             single_use_lifetimes,
             reason = "generated for every output alike"
         )]
+        #allowed
         impl #impl_generics #ty #where_clause {
             #(#constants)*
 
@@ -55,15 +60,16 @@ pub(super) fn tags(splitter: &Splitter) -> TokenStream {
 /// pub enum OrdersTag { Valid, Invalid }
 /// ```
 pub(super) fn tag_enum(splitter: &Splitter) -> TokenStream {
-    let Splitter { vis, cfg: splitter_cfg, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let Splitter { vis, cfg: splitter_cfg, attrs: splitter_attrs, .. } = splitter;
+    let tag_enum = &splitter.tag;
+    let non_exhaustive = attributes::non_exhaustive(&splitter.item.attrs);
     let link = splitter.link();
     let doc =
         format!("The outputs of {link}, by name: for configuration, metrics and dead letters.");
     let variants = splitter.outputs.iter().map(|output| {
-        let (cfg, variant) = (&output.cfg, &output.ident);
+        let (cfg, attrs, variant) = (&output.cfg, &output.attrs, &output.ident);
         let docs = output.docs_or(&format!("The output `{}`.", output.name));
-        quote!(#cfg #docs #variant)
+        quote!(#cfg #docs #attrs #variant)
     });
     quote! {
         #splitter_cfg
@@ -80,10 +86,13 @@ pub(super) fn tag_enum(splitter: &Splitter) -> TokenStream {
         )]
         #[allow(
             dead_code,
+            deprecated,
             ambiguous_associated_items,
             non_camel_case_types,
             reason = "the variants are the outputs, whatever they are called"
         )]
+        #splitter_attrs
+        #non_exhaustive
         #vis enum #tag_enum { #(#variants,)* }
     }
 }
@@ -101,7 +110,7 @@ pub(super) fn tag_enum(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn tag_impls(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let tag_enum = &splitter.tag;
     let link = splitter.link();
     let (impl_generics, _, where_clause) = splitter.generics.split_for_impl();
     let outputs = &splitter.outputs;
@@ -119,7 +128,7 @@ pub(super) fn tag_impls(splitter: &Splitter) -> TokenStream {
 
             /// The output's name in `snake_case`.
             #[must_use]
-            #vis const fn name(self) -> &'static str {
+            #vis const fn name(self) -> &'static ::core::primitive::str {
                 match self { #(#cfgs #tag_enum::#variants => #names,)* }
             }
 
@@ -134,14 +143,16 @@ pub(super) fn tag_impls(splitter: &Splitter) -> TokenStream {
 
         impl ::core::fmt::Display for #tag_enum {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.pad(#tag_enum::name(*self))
+                f.pad((*self).name())
             }
         }
 
         impl ::core::str::FromStr for #tag_enum {
             type Err = #so::UnknownTag;
 
-            fn from_str(name: &str) -> ::core::result::Result<#tag_enum, #so::UnknownTag> {
+            fn from_str(
+                name: &::core::primitive::str,
+            ) -> ::core::result::Result<#tag_enum, #so::UnknownTag> {
                 match name {
                     #(#cfgs #names => ::core::result::Result::Ok(#tag_enum::#variants),)*
                     _ => ::core::result::Result::Err(#so::UnknownTag::new(
@@ -161,7 +172,7 @@ pub(super) fn tag_impls(splitter: &Splitter) -> TokenStream {
 /// and says so.
 fn route(splitter: &Splitter, link: &str) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let tag_enum = splitter.companion("Tag");
+    let tag_enum = &splitter.tag;
     let parameters = splitter.parameters();
     let (_, _, where_clause) = splitter.generics.split_for_impl();
     let doc = format!("The route of `value` through this output of {link}.");

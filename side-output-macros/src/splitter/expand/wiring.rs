@@ -18,19 +18,11 @@ const FLAT: usize = 12;
 /// pub struct OrdersWiring<__D, __L> { wiring: Wiring<Orders, __D>, lines: __L }
 /// ```
 pub(super) fn builder(splitter: &Splitter) -> TokenStream {
-    let Splitter { so, ty, vis, cfg, .. } = splitter;
-    let wiring = splitter.companion("Wiring");
-    let generics = splitter.generics_and([syn::parse_quote!(__D), syn::parse_quote!(__L)]);
-    let mut generics = generics;
-    // A default cannot stand before a parameter without one.
-    for param in &mut generics.params {
-        match param {
-            syn::GenericParam::Type(param) => param.default = None,
-            syn::GenericParam::Const(param) => param.default = None,
-            syn::GenericParam::Lifetime(_) => {}
-        }
-    }
-    let (_, _, where_clause) = generics.split_for_impl();
+    let Splitter { so, ty, vis, cfg, attrs, .. } = splitter;
+    let wiring = &splitter.wiring;
+    // Without defaults, which cannot stand before a parameter that has none.
+    let parameters = splitter.parameters();
+    let (_, _, where_clause) = splitter.generics.split_for_impl();
     let link = splitter.link();
     let doc = format!(
         "Gives each output of {link} a destination.\n\n`run` exists once every output has one; \
@@ -43,11 +35,13 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
         #[must_use = "a wiring does nothing unless it is run"]
         #[allow(
             dead_code,
+            deprecated,
             explicit_outlives_requirements,
             reason = "the bounds are the enum's, and not every splitter is wired"
         )]
+        #attrs
         #allow_private
-        #vis struct #wiring #generics #where_clause {
+        #vis struct #wiring<#parameters __D, __L> #where_clause {
             wiring: #so::Wiring<#ty, __D>,
             lines: __L,
         }
@@ -69,7 +63,7 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
 /// ```
 pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let wiring = splitter.companion("Wiring");
+    let wiring = &splitter.wiring;
     let wiring_name = wiring.to_string();
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
@@ -86,7 +80,7 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     });
     let groups = groups(splitter).map(|(number, outputs)| group(splitter, number, outputs));
     let marks = splitter.outputs.iter().map(|output| mark(splitter, output));
-    let predicates = predicates(splitter);
+    let predicates = splitter.predicates();
     quote! {
         #(#marks)*
 
@@ -152,7 +146,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
     quote! {
         impl<#parameters #slots> #so::Destinations<#ty> for #all #where_clause {
             #[inline]
-            fn push(&mut self, route: #ty, at: #so::Timestamp) -> bool {
+            fn push(&mut self, route: #ty, at: #so::Timestamp) -> ::core::primitive::bool {
                 match route { #arms }
             }
 
@@ -171,7 +165,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
 /// The methods of the outputs of one group.
 fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream {
     let Splitter { so, ty, vis, .. } = splitter;
-    let wiring = splitter.companion("Wiring");
+    let wiring = &splitter.wiring;
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
     let own: Vec<_> = outputs.iter().map(|output| state(output.index)).collect();
@@ -191,7 +185,7 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
     };
     let before = around(quote!((#(#own,)*)));
     let methods = outputs.iter().map(|output| {
-        let Output { cfg, field, payload, .. } = output;
+        let Output { cfg, attrs, field, payload, .. } = output;
         let (this, index) = (state(output.index), output.literal());
         let line = quote!(
             #so::Line<#payload, <__K as #so::IntoDestination<#payload, __M>>::Destination>
@@ -209,6 +203,7 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
         quote! {
             #cfg
             #docs
+            #attrs
             #vis fn #field<__M, __K: #so::IntoDestination<#payload, __M>>(
                 self,
                 destination: __K,
@@ -316,12 +311,6 @@ fn groups(splitter: &Splitter) -> impl ExactSizeIterator<Item = (usize, &[Output
 
 fn group_size(outputs: usize) -> usize {
     if outputs <= FLAT { outputs } else { outputs.isqrt() }
-}
-
-/// The enum's `where` predicates, each with a comma.
-fn predicates(splitter: &Splitter) -> TokenStream {
-    let clause = splitter.generics.where_clause.iter();
-    clause.flat_map(|clause| &clause.predicates).map(|predicate| quote!(#predicate,)).collect()
 }
 
 impl Splitter {

@@ -1,0 +1,10 @@
+use side_output::prelude::*;
+
+#[splitter]
+pub enum Orders {
+    #[output(payload = Late)]
+    Late(u8),
+    Valid(u8),
+}
+
+fn main() {}
