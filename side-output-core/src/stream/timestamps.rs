@@ -7,6 +7,7 @@ use crate::time::{
     WatermarkGenerator, Watermarks,
 };
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::task::{Context, Waker};
 
@@ -17,8 +18,8 @@ pub type TimestampStreams<T, Src, F, G, I, S> =
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Gives each record its timestamp, and the stream its watermarks.
     ///
-    /// Watermarks from upstream are dropped, except the end of the input. The result is one
-    /// stream, or, with a [bound on future timestamps](Watermarks::max_future_skew), the streams
+    /// Watermarks and idleness from upstream are dropped, except the end of the input. The result
+    /// is one stream, or, with a [bound on future timestamps](Watermarks::max_future_skew), the streams
     /// `records` and `future_skew`.
     ///
     /// # Examples
@@ -100,7 +101,10 @@ where
     type Streams = OperatorStreams<Fd, AssignTimestamps<T, F, G, Self>>;
 
     fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G, NeverIdle, Self>) -> Self::Streams {
-        Hub::open(Drive::new(feed, AssignTimestamps::new(timestamp, watermarks)))
+        Hub::open(Drive::new(
+            feed,
+            AssignTimestamps::new(timestamp, watermarks).forwarding_idleness(),
+        ))
     }
 }
 
@@ -169,10 +173,7 @@ where
 
     #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        match mark {
-            Mark::Watermark(watermark) if watermark != Timestamp::MAX => ControlFlow::Continue(()),
-            mark => self.intake.mark(mark),
-        }
+        if self.emission.passes(mark) { self.intake.mark(mark) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -220,7 +221,8 @@ impl<C: Clock> Idleness for IdleAfter<C> {
     }
 }
 
-/// Feeds a stream and declares it idle when nothing comes for too long.
+/// Feeds a stream and declares it idle when nothing comes for too long. The stream's own idleness
+/// is dropped: its watermarks are, and nobody would wait for what made it idle.
 pub struct IdleFeed<Fd: Feed, I> {
     feed: Fd,
     idleness: I,
@@ -241,16 +243,17 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { feed, idleness, idle, held } = self;
-        if !I::POSSIBLE {
-            return feed.feed(cx, intake);
-        }
-        if let Some((value, at)) = held.take()
+        if I::POSSIBLE
+            && let Some((value, at)) = held.take()
             && intake.record(value, at).is_break()
         {
             return Fed::More;
         }
-        let mut waking = Waking { intake, idle, held, records: false };
+        let mut waking = Waking::<_, _, I> { intake, idle, held, records: false, of: PhantomData };
         let fed = feed.feed(cx, &mut waking);
+        if !I::POSSIBLE {
+            return fed;
+        }
         if waking.records {
             idleness.touch();
         }
@@ -280,17 +283,21 @@ impl<Fd: Feed, I: fmt::Debug> fmt::Debug for IdleFeed<Fd, I> {
 }
 
 /// Ends the idleness with the next record.
-struct Waking<'a, T, K> {
+struct Waking<'a, T, K, I> {
     intake: &'a mut K,
     idle: &'a mut bool,
     held: &'a mut Option<(T, Timestamp)>,
     records: bool,
+    of: PhantomData<I>,
 }
 
 #[expect(clippy::inline_always, reason = "left alone it stays a call for every record")]
-impl<T, K: Intake<T>> Intake<T> for Waking<'_, T, K> {
+impl<T, K: Intake<T>, I: Idleness> Intake<T> for Waking<'_, T, K, I> {
     #[inline(always)]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        if !I::POSSIBLE {
+            return self.intake.record(value, at);
+        }
         self.records = true;
         if std::mem::take(self.idle) && self.intake.mark(Mark::Active).is_break() {
             *self.held = Some((value, at));
@@ -301,6 +308,9 @@ impl<T, K: Intake<T>> Intake<T> for Waking<'_, T, K> {
 
     #[inline]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        self.intake.mark(mark)
+        match mark {
+            Mark::Idle | Mark::Active => ControlFlow::Continue(()),
+            mark => self.intake.mark(mark),
+        }
     }
 }

@@ -1,6 +1,6 @@
 use super::generator::{BoundedOutOfOrderness, Punctuated};
 use super::timestamp::saturating_millis;
-use super::{Advice, Alarm, Clock, Timestamp, WatermarkGenerator};
+use super::{Advice, Alarm, Clock, Mark, Timestamp, WatermarkGenerator};
 use std::fmt;
 use std::time::Duration;
 
@@ -211,6 +211,13 @@ impl<G> Emission<G> {
         let watermark = proposed.filter(|watermark| *watermark > self.emitted)?;
         self.emitted = watermark;
         Some(watermark)
+    }
+
+    /// Whether a mark from upstream goes on: no watermark but the end, and that one once.
+    #[inline]
+    pub(crate) fn passes(&mut self, mark: Mark) -> bool {
+        let Mark::Watermark(watermark) = mark else { return true };
+        watermark == Timestamp::MAX && std::mem::replace(&mut self.emitted, watermark) != watermark
     }
 
     #[inline]

@@ -360,7 +360,8 @@ pub struct ContinuousEventTime {
 }
 
 impl ContinuousEventTime {
-    /// Fires every `interval`, at its multiples counted from 1970.
+    /// Fires every `interval`, for the first time at its first multiple after the first record,
+    /// counted from 1970; before 1970, at the one after that, as in Apache Flink.
     ///
     /// # Panics
     ///
@@ -371,9 +372,10 @@ impl ContinuousEventTime {
         Self { interval: super::assigner::length(interval, "interval") }
     }
 
-    fn next(self, at: Timestamp, cx: &mut TriggerContext<'_>) -> Timestamp {
-        let into = super::assigner::into_period(at, self.interval, 0);
-        let next = at.saturating_add_millis(self.interval - into).min(cx.window.max_timestamp());
+    /// The firing after `at`, but at the end of the window at the latest. It need not be a
+    /// multiple: a session may have grown after it.
+    fn after(self, at: Timestamp, cx: &mut TriggerContext<'_>) -> Timestamp {
+        let next = at.saturating_add_millis(self.interval).min(cx.window.max_timestamp());
         cx.register_timer(next);
         next
     }
@@ -396,7 +398,9 @@ impl<T> Trigger<T> for ContinuousEventTime {
         }
         cx.register_timer(end);
         if next.is_none() {
-            *next = Some(self.next(at, cx));
+            // Towards zero, also before 1970.
+            let multiple = at.saturating_sub_millis(at.as_millis() % self.interval);
+            *next = Some(self.after(multiple, cx));
         }
         Verdict::Continue
     }
@@ -413,7 +417,7 @@ impl<T> Trigger<T> for ContinuousEventTime {
         if *next != Some(at) {
             return Verdict::Continue;
         }
-        *next = Some(self.next(at, cx));
+        *next = Some(self.after(at, cx));
         Verdict::Fire
     }
 

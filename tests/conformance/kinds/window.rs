@@ -427,6 +427,28 @@ impl Trigger<Value> for AnyTrigger {
             Self::Purging { inner } => Purging((**inner).clone()).on_timer(at, state, cx),
         }
     }
+
+    fn on_merge(
+        &mut self,
+        state: &mut Self::State,
+        other: Self::State,
+        cx: &mut TriggerContext<'_>,
+    ) {
+        match self {
+            Self::EventTime => Trigger::<Value>::on_merge(&mut EventTime, &mut (), (), cx),
+            Self::Count { n } => {
+                let count = &mut EveryCount::new(*n);
+                Trigger::<Value>::on_merge(count, &mut state.0, other.0, cx);
+            }
+            Self::ContinuousEventTime { interval_ms } => {
+                let trigger = &mut continuous(*interval_ms);
+                Trigger::<Value>::on_merge(trigger, &mut state.1, other.1, cx);
+            }
+            Self::Purging { inner } => {
+                Trigger::<Value>::on_merge(&mut Purging((**inner).clone()), state, other, cx);
+            }
+        }
+    }
 }
 
 fn continuous(interval_ms: u64) -> ContinuousEventTime {

@@ -292,6 +292,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 let kept = self.kept(slot);
                 if parts.finals
                     && let Some(contents) = &mut kept.contents
+                    && !parts.body.is_empty(contents)
                 {
                     let (key, window, pane) = (&kept.key, kept.window, Pane::Final);
                     let firing = Firing { key, window, pane, watermark };
@@ -335,6 +336,7 @@ impl<K, C, S, TS> Kept<K, C, S, TS> {
         let mut routes = 0;
         if verdict.fires()
             && let Some(contents) = &mut self.contents
+            && !body.is_empty(contents)
         {
             let (key, window) = (&self.key, self.window);
             let pane = self.firings.next(window, timer.unwrap_or(watermark), timer.is_none());
