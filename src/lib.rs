@@ -199,7 +199,7 @@ pub use side_output_core::stream::wiring::{
 };
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
 pub use side_output_core::time::{
-    Advice, Alignment, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,
+    Advice, Alignment, Barriers, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,
     Timestamp, WatermarkGenerator, Watermarks,
 };
 pub use side_output_core::window::{

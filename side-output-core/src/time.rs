@@ -6,6 +6,7 @@
 mod advice;
 mod alarm;
 mod alignment;
+mod barriers;
 mod clock;
 mod generator;
 mod mark;
@@ -14,6 +15,7 @@ mod watermarks;
 
 pub use self::advice::Advice;
 pub use self::alignment::{Alignment, Marks};
+pub use self::barriers::Barriers;
 pub use self::clock::{Clock, SystemClock, TestClock};
 pub use self::generator::{BoundedOutOfOrderness, Punctuated, WatermarkGenerator};
 pub use self::mark::Mark;

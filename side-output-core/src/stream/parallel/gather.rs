@@ -3,7 +3,7 @@ use crate::error::StreamError;
 use crate::output::{Collect, Splitter, Tally};
 use crate::stream::{Driver, Fed};
 use crate::sync::Mutex;
-use crate::time::{Alignment, Mark, Timestamp};
+use crate::time::{Alignment, Barriers, Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -69,12 +69,10 @@ pub struct Gather<S, Tk> {
     /// Tasks that nobody else runs.
     tasks: Vec<Option<Tk>>,
     alignment: Alignment,
+    barriers: Barriers,
     next: usize,
     /// Items taken from each pipe and not emitted yet.
     taken: Vec<VecDeque<Item<S>>>,
-    /// Partitions that stand before the barrier.
-    blocked: Vec<bool>,
-    barrier: Option<u64>,
     received: u64,
     failed: u64,
     /// Of each partition.
@@ -88,10 +86,9 @@ impl<S, Tk> Gather<S, Tk> {
             pipes: Arc::new(Pipes { pipes, reader: Mutex::new(None) }),
             tasks: Vec::new(),
             alignment: Alignment::union(partitions),
+            barriers: Barriers::new(partitions),
             next: 0,
             taken: (0..partitions).map(|_| VecDeque::new()).collect(),
-            blocked: vec![false; partitions],
-            barrier: None,
             received: 0,
             failed: 0,
             held: vec![0; partitions],
@@ -135,7 +132,7 @@ impl<S, Tk> Gather<S, Tk> {
     }
 
     fn emit<C: Collect<S>>(&mut self, index: usize, room: &mut usize, out: &mut C) {
-        while *room > 0 && !self.blocked[index] {
+        while *room > 0 && !self.barriers.is_blocked(index) {
             let Some(item) = self.taken[index].pop_front() else { return };
             match item {
                 Item::Route(route, at) => {
@@ -144,8 +141,7 @@ impl<S, Tk> Gather<S, Tk> {
                     out.emit(route, at);
                 }
                 Item::Mark(Mark::Barrier(id)) => {
-                    self.barrier = Some(id);
-                    self.blocked[index] = true;
+                    self.barriers.on_barrier(index, id);
                 }
                 Item::Mark(mark) => {
                     self.alignment.on_mark(index, mark).for_each(|mark| out.mark(mark));
@@ -192,7 +188,10 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
                 let index = (self.next + turn) % partitions;
                 match self.take(index, out.tally()) {
                     Ok(false) => self.emit(index, &mut room, out),
-                    Ok(true) => ended += 1,
+                    Ok(true) => {
+                        self.barriers.on_end(index);
+                        ended += 1;
+                    }
                     Err(error) => {
                         self.drain(out);
                         self.close();
@@ -201,11 +200,7 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
                 }
             }
             self.next = (self.next + 1) % partitions;
-            if let Some(id) = self.barrier
-                && self.blocked.iter().filter(|blocked| **blocked).count() + ended == partitions
-            {
-                self.barrier = None;
-                self.blocked.fill(false);
+            if let Some(id) = self.barriers.pass() {
                 out.mark(Mark::Barrier(id));
                 continue;
             }
