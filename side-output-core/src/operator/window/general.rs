@@ -4,7 +4,9 @@ use crate::error::StreamError;
 use crate::operator::Progress;
 use crate::output::Collect;
 use crate::time::Timestamp;
-use crate::window::{Assigner, Firings, Pane, Timers, Trigger, TriggerContext, Verdict, Window};
+use crate::window::{
+    Assigner, Firings, Pane, Timers, Trigger, TriggerContext, TriggerOf, Verdict, Window,
+};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
@@ -65,7 +67,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     ) -> Result<usize, StreamError>
     where
         A: Assigner,
-        Tr: Trigger<T, State = TS>,
+        Tr: TriggerOf<T, A::Merging, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
@@ -93,7 +95,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     ) -> Option<u32>
     where
         A: Assigner,
-        Tr: Trigger<T, State = TS>,
+        Tr: TriggerOf<T, A::Merging, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
         let slots = self.keys.get(key).map_or(&[][..], Vec::as_slice);
@@ -145,7 +147,8 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         window: Window,
     ) -> u32
     where
-        Tr: Trigger<T, State = TS>,
+        A: Assigner,
+        Tr: TriggerOf<T, A::Merging, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
         touched.sort_by_key(|slot| self.kept(*slot).window.start());
@@ -196,7 +199,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
             slot,
         };
         for state in states {
-            parts.trigger.on_merge(&mut merged.state, state, &mut cx);
+            parts.trigger.merge(&mut merged.state, state, &mut cx);
         }
         self.slots[slot as usize] = Some(merged);
         slot
