@@ -6,7 +6,7 @@ mod common;
 use self::bare::{Lines, at};
 use self::common::OneByOne;
 use futures::executor::block_on;
-use futures::{FutureExt as _, StreamExt as _, stream};
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use futures_test::future::FutureTestExt as _;
 use side_output::prelude::*;
 use side_output::stream::Source;
@@ -14,6 +14,9 @@ use side_output::{
     BroadcastContext, BroadcastProcess, Configuration, Element, KeyedContext, KeyedProcess, Mark,
     Pane, TestClock, Tumbling, Watermarks, Window,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{self, Poll, Wake, Waker};
 use std::time::Duration;
 
 fn barrier<T>(id: u64) -> Element<T> {
@@ -198,4 +201,193 @@ fn fault_34_a_window_that_its_evictor_emptied_has_no_final_result() {
     let results = windows().trigger(OneByOne).apply(count);
     let results = results.map(|result| (result.value, result.pane));
     assert_eq!(block_on(results.collect::<Vec<_>>()), expected);
+}
+
+/// A stream that has its next record after it was asked so many times, and at once.
+fn asked(records: std::ops::Range<u32>, times: u32) -> impl Stream<Item = u32> + Send {
+    let (mut records, mut asked) = (records, 0);
+    stream::poll_fn(move |cx| {
+        if asked < times {
+            asked += 1;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        asked = 0;
+        Poll::Ready(records.next())
+    })
+}
+
+#[test]
+fn fault_28_a_busy_reader_makes_no_input_idle() {
+    let second = Duration::from_secs(1);
+    let stamp = |second: &u32| Timestamp::from_secs(i64::from(*second));
+    for times in 0..5 {
+        let clock = TestClock::at(at(0));
+        let strategy = Watermarks::monotonous().with_idleness(10 * second, clock.clone());
+        let input = DataStream::from_stream(asked(0..20, times)).assign_timestamps(stamp, strategy);
+        let ahead = DataStream::from_stream(stream::iter([5000]).chain(stream::pending()))
+            .assign_timestamps(stamp, Watermarks::monotonous());
+        let mut records = input.union(ahead).elements();
+        for expected in 0..20 {
+            loop {
+                let element = block_on(records.next()).expect("a record").expect("no error");
+                match element {
+                    Element::Record { value: 5000, .. } => {}
+                    Element::Record { value, .. } => {
+                        assert_eq!(value, expected);
+                        break;
+                    }
+                    Element::Mark(Mark::Watermark(time)) => assert!(time < at(20_000), "{time}"),
+                    Element::Mark(mark) => panic!("{mark:?} of an input that has records"),
+                }
+            }
+            clock.advance(60 * second);
+        }
+    }
+}
+
+#[test]
+fn fault_28_time_does_not_advance_over_records_that_a_busy_reader_has_not_asked_for() {
+    let second = Duration::from_secs(1);
+    let stamp = |second: &u32| Timestamp::from_secs(i64::from(*second));
+    for times in 0..5 {
+        let clock = TestClock::at(at(0));
+        let mut records = DataStream::from_stream(asked(0..20, times))
+            .assign_timestamps(stamp, Watermarks::monotonous())
+            .advance_when_idle(10 * second, clock.clone())
+            .elements();
+        let mut watermark = Timestamp::MIN;
+        while let Some(element) = block_on(records.next()) {
+            match element.expect("no error") {
+                Element::Record { at, .. } => {
+                    assert!(at > Some(watermark), "{at:?} is late at {watermark}");
+                    clock.advance(60 * second);
+                }
+                Element::Mark(Mark::Watermark(time)) => watermark = time,
+                Element::Mark(_) => {}
+            }
+        }
+        assert_eq!(watermark, Timestamp::MAX);
+    }
+}
+
+#[test]
+fn fault_28_an_input_without_records_is_idle_however_often_it_wakes_its_reader() {
+    let second = Duration::from_secs(1);
+    let clock = TestClock::at(at(0));
+    let (wakes, waker) = (Arc::new(Mutex::new(Waker::noop().clone())), Waker::noop());
+    let stored = Arc::clone(&wakes);
+    let silent = stream::poll_fn(move |cx| {
+        stored.lock().unwrap().clone_from(cx.waker());
+        Poll::<Option<u32>>::Pending
+    });
+    let strategy = Watermarks::monotonous().with_idleness(10 * second, clock.clone());
+    let mut records =
+        DataStream::from_stream(silent).assign_timestamps(|_| at(0), strategy).elements();
+    let mut cx = task::Context::from_waker(waker);
+    for _ in 0..2 {
+        assert!(records.poll_next_unpin(&mut cx).is_pending());
+        clock.advance(5 * second);
+        wakes.lock().unwrap().wake_by_ref();
+    }
+    let element = records.poll_next_unpin(&mut cx).map(|element| element.unwrap().unwrap());
+    assert_eq!(element, Poll::Ready(Element::Mark(Mark::Idle)));
+}
+
+#[test]
+fn fault_32_at_the_end_of_a_clocks_time_everything_waits() {
+    let second = Duration::from_secs(1);
+    let stamp = |second: &u32| Timestamp::from_secs(i64::from(*second));
+    let input = || DataStream::from_stream(stream::iter([1, 2]).chain(stream::pending()));
+    for behind in [0, 1, 500, 1000, 2000] {
+        let clock = TestClock::at(Timestamp::MAX.saturating_sub_millis(behind));
+        let mut stamped = input().stamp_with_clock(clock.clone(), second).elements();
+        let mut advanced = input()
+            .assign_timestamps(stamp, Watermarks::monotonous())
+            .advance_when_idle(second, clock.clone())
+            .elements();
+        let strategy = Watermarks::monotonous().with_idleness(second, clock.clone());
+        let mut idle = input().assign_timestamps(stamp, strategy).elements();
+        let streams =
+            input().key_by(|record: &u32| *record).process_with_clock(Beat, clock.clone());
+        streams.side.discard();
+        streams.note.discard();
+        let mut beats = streams.main.elements();
+        // Each stands still after a while, and does not wake its reader.
+        let woken = Woken::new();
+        for _ in 0..2 {
+            let waker = Waker::from(Arc::clone(&woken));
+            let mut cx = task::Context::from_waker(&waker);
+            let mut most = 100;
+            while stamped.poll_next_unpin(&mut cx).is_ready()
+                || advanced.poll_next_unpin(&mut cx).is_ready()
+                || idle.poll_next_unpin(&mut cx).is_ready()
+                || beats.poll_next_unpin(&mut cx).is_ready()
+            {
+                most -= 1;
+                assert!(most > 0, "it goes on for ever");
+            }
+            woken.reset();
+            assert!(stamped.poll_next_unpin(&mut cx).is_pending());
+            assert!(advanced.poll_next_unpin(&mut cx).is_pending());
+            assert!(idle.poll_next_unpin(&mut cx).is_pending());
+            assert!(beats.poll_next_unpin(&mut cx).is_pending());
+            assert!(!woken.is_set(), "it wakes itself for ever");
+            clock.set(Timestamp::MAX);
+        }
+    }
+}
+
+/// Emits a beat every second of a clock.
+struct Beat;
+
+impl KeyedProcess for Beat {
+    type Key = u32;
+    type In = u32;
+    type State = u32;
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        _record: u32,
+        _beats: &mut u32,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        cx.set_processing_timer(cx.now().unwrap() + Duration::from_secs(1));
+        None::<Lines>
+    }
+
+    fn on_processing_timer(
+        &mut self,
+        at: Timestamp,
+        beats: &mut u32,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        *beats += 1;
+        cx.set_processing_timer(at + Duration::from_secs(1));
+        Lines::main(*beats)
+    }
+}
+
+/// A waker that notes that it was called.
+struct Woken(AtomicBool);
+
+impl Woken {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(false)))
+    }
+
+    fn reset(&self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }

@@ -182,15 +182,23 @@ pub trait Idleness {
     /// Whether it is so at all.
     const POSSIBLE: bool;
 
+    /// The waker to ask the stream with.
+    fn waker(&mut self, waker: &Waker) -> Waker;
+
     /// Notes that a record came.
     fn touch(&mut self);
 
-    /// Whether nothing came for too long; if not, wakes `waker` when that can be.
+    /// Whether nothing came for too long, also now; if not, wakes `waker` when that can be.
     fn is_over(&mut self, waker: &Waker) -> bool;
 }
 
 impl Idleness for NeverIdle {
     const POSSIBLE: bool = false;
+
+    #[inline]
+    fn waker(&mut self, waker: &Waker) -> Waker {
+        waker.clone()
+    }
 
     #[inline]
     fn touch(&mut self) {}
@@ -204,20 +212,22 @@ impl Idleness for NeverIdle {
 impl<C: Clock> Idleness for IdleAfter<C> {
     const POSSIBLE: bool = true;
 
+    fn waker(&mut self, waker: &Waker) -> Waker {
+        self.quiet.waker(waker)
+    }
+
     fn touch(&mut self) {
-        let now = self.now();
-        self.since = Some(now);
+        self.quiet.end();
     }
 
     fn is_over(&mut self, waker: &Waker) -> bool {
-        let now = self.now();
-        let deadline = *self.since.get_or_insert(now) + self.timeout;
-        if now >= deadline {
-            return true;
+        let now = self.clock.now();
+        let left = self.timeout - self.quiet.wait(now, self.timeout);
+        if left > 0 {
+            // When it rings, there may be more left.
+            self.clock.wake_at(now.saturating_add_millis(left), waker);
         }
-        // When it rings, the deadline may have moved on.
-        self.alarm.set(&self.clock, deadline, waker);
-        false
+        left <= 0
     }
 }
 
@@ -243,17 +253,19 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { feed, idleness, idle, held } = self;
-        if I::POSSIBLE
-            && let Some((value, at)) = held.take()
+        if !I::POSSIBLE {
+            let mut waking =
+                Waking::<_, _, I> { intake, idle, held, records: false, of: PhantomData };
+            return feed.feed(cx, &mut waking);
+        }
+        if let Some((value, at)) = held.take()
             && intake.record(value, at).is_break()
         {
             return Fed::More;
         }
+        let waker = idleness.waker(cx.waker());
         let mut waking = Waking::<_, _, I> { intake, idle, held, records: false, of: PhantomData };
-        let fed = feed.feed(cx, &mut waking);
-        if !I::POSSIBLE {
-            return fed;
-        }
+        let fed = feed.feed(&mut Context::from_waker(&waker), &mut waking);
         if waking.records {
             idleness.touch();
         }
