@@ -3,16 +3,19 @@
 mod bare;
 mod common;
 
-use self::bare::{Lines, at};
+use self::bare::{Bare, Lines, Seen, at};
 use self::common::OneByOne;
+use futures::channel::mpsc;
 use futures::executor::block_on;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use futures_test::future::FutureTestExt as _;
+use side_output::operator::{Broadcast, KeyedBroadcast, KeyedCo, Operator, Reconcile};
 use side_output::prelude::*;
 use side_output::stream::Source;
 use side_output::{
-    BroadcastContext, BroadcastProcess, Configuration, Element, KeyedContext, KeyedProcess, Mark,
-    Pane, TestClock, Tumbling, Watermarks, Window,
+    BroadcastContext, BroadcastProcess, Configuration, Either, Element, KeyedBroadcastContext,
+    KeyedBroadcastProcess, KeyedContext, KeyedProcess, Mark, Pane, TestClock, Tumbling, Watermarks,
+    Window,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -72,6 +75,10 @@ impl BroadcastProcess for Note {
 
     fn on_unconfigured(&mut self, record: u32, _cx: &mut Context<Lines>) -> impl Routes<Lines> {
         Lines::main(format!("?{record}"))
+    }
+
+    fn hold_back(&self) -> usize {
+        10
     }
 }
 
@@ -389,5 +396,148 @@ impl Woken {
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The same function, keyed.
+struct NoteByKey;
+
+impl KeyedBroadcastProcess for NoteByKey {
+    type Key = u32;
+    type In = u32;
+    type Update = char;
+    type Config = char;
+    type State = ();
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        record: u32,
+        config: &char,
+        (): &mut (),
+        _cx: &mut KeyedBroadcastContext<Self>,
+    ) -> impl Routes<Lines> {
+        Lines::main(format!("{config}{record}"))
+    }
+
+    fn on_update(
+        &mut self,
+        update: char,
+        config: &mut Configuration<char>,
+        cx: &mut Context<Lines>,
+    ) -> impl Routes<Lines> {
+        Note.on_update(update, config, cx).into_vec()
+    }
+
+    fn on_unconfigured(&mut self, record: u32, cx: &mut Context<Lines>) -> impl Routes<Lines> {
+        Note.on_unconfigured(record, cx).into_vec()
+    }
+
+    fn hold_back(&self) -> usize {
+        Note.hold_back()
+    }
+}
+
+/// Runs `check` with the operator of a [`Note`], and with that of a [`NoteByKey`].
+macro_rules! both {
+    ($check:ident) => {
+        $check(Bare::new(Broadcast::new(Note)));
+        $check(Bare::new(KeyedBroadcast::new(|record: &u32| *record, NoteByKey)));
+    };
+}
+
+#[test]
+fn fault_29_no_watermark_and_no_idleness_passes_held_records() {
+    fn check(mut op: Bare<impl Operator<In = Either<u32, char>, Out = Lines>>) {
+        let route = |text: &str, at: i64| Seen::Route(Lines::main(text), at);
+        op.watermark(5).record(Either::Left(1), 10).watermark(20);
+        op.mark(Mark::Idle).mark(Mark::Barrier(1)).watermark(30);
+        assert_eq!(op.out.seen, [Seen::Watermark(5), Seen::Other(Mark::Barrier(1))]);
+        op.out.seen.clear();
+        // Nobody downstream was told of the idleness that ends here.
+        op.mark(Mark::Active).record(Either::Left(2), 11);
+        assert_eq!(op.out.seen, []);
+        op.mark(Mark::Idle).record(Either::Right('a'), 40);
+        let released = [route("a", 40), route("a1", 10), route("a2", 11)];
+        assert_eq!(op.out.seen[..3], released);
+        assert_eq!(op.out.seen[3..], [Seen::Watermark(30), Seen::Other(Mark::Idle)]);
+        op.out.seen.clear();
+        op.mark(Mark::Active).mark(Mark::Idle);
+        assert_eq!(op.out.seen, [Seen::Other(Mark::Active), Seen::Other(Mark::Idle)]);
+    }
+    both!(check);
+}
+
+#[test]
+fn fault_29_a_held_record_is_not_late_where_its_stream_is_united_with_another() {
+    let (config, configs) = mpsc::unbounded();
+    let (record, records) = mpsc::unbounded();
+    let streams = DataStream::from_elements(records)
+        .connect_broadcast(DataStream::from_elements(configs))
+        .process(Note);
+    streams.side.discard();
+    streams.note.discard();
+    let ahead = [Element::record("other".to_owned(), at(5000)), Element::watermark(at(5000))];
+    let ahead = DataStream::from_elements(stream::iter(ahead).chain(stream::pending()));
+    let mut united = streams.main.boxed().union(ahead).elements();
+    let mut read = || {
+        let mut seen = Vec::new();
+        while let Some(element) = united.next().now_or_never() {
+            seen.push(element.expect("no end").expect("no error"));
+        }
+        seen
+    };
+    record.unbounded_send(Element::record(1, at(10))).unwrap();
+    record.unbounded_send(Element::Mark(Mark::Idle)).unwrap();
+    config.unbounded_send(Element::Mark(Mark::Idle)).unwrap();
+    assert_eq!(read(), [Element::record("other".to_owned(), at(5000))]);
+    config.unbounded_send(Element::record('a', at(20))).unwrap();
+    let released =
+        [Element::record("a".to_owned(), at(20)), Element::record("a1".to_owned(), at(10))];
+    assert_eq!(read(), released);
+    config.unbounded_send(Element::Mark(Mark::Idle)).unwrap();
+    assert_eq!(read(), [Element::watermark(at(5000))]);
+}
+
+#[test]
+fn fault_29_records_that_wait_for_their_match_are_not_left_behind_by_idleness() {
+    let within = Duration::from_millis(10);
+    let by_key = |record: &(u32, i64)| record.0;
+    let mut op = Bare::new(KeyedCo::new(by_key, by_key, Reconcile::new(within)));
+    op.record(Either::Left((1, 10)), 10).mark(Mark::Idle);
+    assert_eq!(op.out.seen, []);
+    op.mark(Mark::Active).watermark(100).mark(Mark::Idle);
+    assert_eq!(op.out.seen[1..], [Seen::Watermark(90), Seen::Other(Mark::Idle)]);
+}
+
+#[test]
+fn fault_30_held_records_flow_when_the_configuration_has_ended_without_one() {
+    fn check(mut op: Bare<impl Operator<In = Either<u32, char>, Out = Lines>>) {
+        op.record(Either::Left(1), 10).watermark(20);
+        op.input_end(0);
+        assert_eq!(op.texts(), [""; 0]);
+        op.input_end(1);
+        assert_eq!(op.out.seen, [Seen::Route(Lines::main("?1"), 10), Seen::Watermark(20)]);
+        op.out.seen.clear();
+        // There is nothing to wait for.
+        assert_eq!(op.record(Either::Left(2), 30).texts(), ["?2"]);
+    }
+    both!(check);
+    for config in [vec![], vec![Element::watermark(at(15))]] {
+        let records = elements([Element::record(1, at(10)), Element::record(2, at(20))]);
+        let streams = DataStream::from_elements(
+            stream::iter([Element::record(0, at(5))]).chain(stream::pending()),
+        )
+        .union(records)
+        .connect_broadcast(elements(config))
+        .process(Note);
+        streams.side.discard();
+        streams.note.discard();
+        let ledger = streams.main.ledger_handle().expect("an operator");
+        // The records never end.
+        let texts: Vec<_> = block_on(streams.main.take(3).collect());
+        assert_eq!(texts.len(), 3);
+        assert!(texts.iter().all(|text| text.starts_with('?')), "{texts:?}");
+        assert_eq!((ledger.read().held, ledger.read().is_balanced()), (0, true));
     }
 }

@@ -5,6 +5,7 @@
 mod broadcast;
 mod closures;
 mod either;
+mod hold_back;
 mod key_context;
 mod keyed;
 mod keyed_broadcast;
@@ -17,13 +18,16 @@ mod timestamps;
 mod window;
 
 pub use self::broadcast::{
-    Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured,
+    Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured, Unkeyed,
 };
 pub use self::closures::{CoFn, KeyedFn};
 pub use self::either::Either;
+pub use self::hold_back::{Configurable, HoldBack};
 pub use self::key_context::{KeyContext, KeyedContext, TimerChange};
 pub use self::keyed::{Keyed, KeyedCo};
-pub use self::keyed_broadcast::{KeyedBroadcast, KeyedBroadcastContext, KeyedBroadcastProcess};
+pub use self::keyed_broadcast::{
+    ByKey, KeyedBroadcast, KeyedBroadcastContext, KeyedBroadcastProcess,
+};
 pub use self::keyed_co_process::KeyedCoProcess;
 pub use self::keyed_process::KeyedProcess;
 pub use self::process::{Co, CoProcess, Process, Processing};
@@ -143,6 +147,23 @@ pub trait Operator {
         room: usize,
         out: &mut C,
     ) -> Result<Progress, StreamError>;
+
+    /// Notes that one of the inputs has ended, if there are several: they are numbered from zero.
+    /// What follows for time comes as a mark after this.
+    ///
+    /// Returns the number of routes emitted, as [`on_record`](Operator::on_record) does.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the stream at every reader.
+    fn on_input_end<C: Collect<Self::Out>>(
+        &mut self,
+        input: usize,
+        out: &mut C,
+    ) -> Result<usize, StreamError> {
+        let _ = (input, out);
+        Ok(0)
+    }
 
     /// Looks at the clock, if whoever drives the operator has one: fires the processing-time
     /// timers that are due at `now`.

@@ -186,6 +186,13 @@ impl<Op: Operator> Bare<Op> {
     }
 
     #[track_caller]
+    pub fn input_end(&mut self, input: usize) -> &mut Self {
+        self.op.on_input_end(input, &mut self.out).expect("no error");
+        self.check();
+        self
+    }
+
+    #[track_caller]
     pub fn end(&mut self) -> &mut Self {
         self.watermark(i64::MAX)
     }

@@ -1,8 +1,7 @@
-use super::{Either, Operator, Progress};
+use super::{Configurable, HoldBack, Progress};
 use crate::error::StreamError;
 use crate::output::{Collect, Context, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
-use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Deref;
 
@@ -131,8 +130,9 @@ pub trait BroadcastProcess {
 
     /// How many records may wait while there is no configuration; by default none.
     ///
-    /// When the configuration comes, they are routed by it in their order. The watermark waits
-    /// with them. Records beyond this number, and those that wait when the input ends, go where
+    /// When the configuration comes, they are routed by it in their order. The watermark and
+    /// idleness wait with them. Records beyond this number, and those that wait when either input
+    /// has nothing more to say, because the configuration's or both have ended, go where
     /// [`on_unconfigured`](Self::on_unconfigured) says.
     fn hold_back(&self) -> usize {
         0
@@ -249,79 +249,36 @@ impl<C> Default for Configuration<C> {
     }
 }
 
-/// Records that wait for a configuration, and the watermark that waits with them.
-#[derive(Debug)]
-pub(super) struct Waiting<T> {
-    records: VecDeque<(T, Timestamp)>,
-    capacity: usize,
-    watermark: Option<Timestamp>,
-}
-
-impl<T> Waiting<T> {
-    pub(super) const fn new(capacity: usize) -> Self {
-        Self { records: VecDeque::new(), capacity, watermark: None }
-    }
-
-    /// Lets `record` wait, or gives it back if there is no room.
-    pub(super) fn push(&mut self, record: T, at: Timestamp) -> Option<T> {
-        if self.records.len() >= self.capacity {
-            return Some(record);
-        }
-        self.records.push_back((record, at));
-        None
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.records.len() as u64
-    }
-
-    pub(super) fn pop(&mut self) -> Option<(T, Timestamp)> {
-        self.records.pop_front()
-    }
-
-    /// Whether this mark has to wait too: a watermark must not overtake records that are to be
-    /// emitted. The end of the input does not wait.
-    pub(super) fn withholds(&mut self, mark: Mark) -> bool {
-        match mark {
-            Mark::Watermark(watermark)
-                if watermark != Timestamp::MAX && !self.records.is_empty() =>
-            {
-                self.watermark = self.watermark.max(Some(watermark));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// The watermark that has waited, once no record waits any more.
-    pub(super) fn take_watermark(&mut self) -> Option<Mark> {
-        self.watermark.take().map(Mark::Watermark)
-    }
-}
-
 /// The operator of a [`BroadcastProcess`].
-pub struct Broadcast<F: BroadcastProcess> {
+pub type Broadcast<F> = HoldBack<Unkeyed<F>>;
+
+/// A [`BroadcastProcess`] with its configuration.
+pub struct Unkeyed<F: BroadcastProcess> {
     function: F,
     config: Configuration<F::Config>,
     cx: BroadcastContext<F::Out>,
     watermark: Timestamp,
-    waiting: Waiting<F::In>,
 }
 
 impl<F: BroadcastProcess> Broadcast<F> {
     /// An operator that calls `function`.
     pub fn new(function: F) -> Self {
-        let waiting = Waiting::new(function.hold_back());
-        Self {
-            function,
-            config: Configuration::new(),
-            cx: Configured::new(Context::new(), 0),
-            watermark: Timestamp::MIN,
-            waiting,
-        }
+        let (config, cx) = (Configuration::new(), Configured::new(Context::new(), 0));
+        let capacity = function.hold_back();
+        Self::up_to(capacity, Unkeyed { function, config, cx, watermark: Timestamp::MIN })
+    }
+}
+
+impl<F: BroadcastProcess> Configurable for Unkeyed<F> {
+    type In = F::In;
+    type Update = F::Update;
+    type Out = F::Out;
+
+    #[inline]
+    fn is_configured(&self) -> bool {
+        self.config.current().is_some()
     }
 
-    /// Calls the function for a record, with or without a configuration.
     fn route<C: Collect<F::Out>>(
         &mut self,
         record: F::In,
@@ -338,71 +295,26 @@ impl<F: BroadcastProcess> Broadcast<F> {
         routes
     }
 
-    /// Routes the records that waited.
-    fn release<C: Collect<F::Out>>(&mut self, out: &mut C) -> Result<usize, StreamError> {
-        let mut count = 0;
-        while let Some((record, at)) = self.waiting.pop() {
-            count += self.route(record, at, out)?;
-        }
-        // They counted as unrouted when they came.
-        out.tally().fired += count as u64;
-        Ok(count)
-    }
-}
-
-impl<F: BroadcastProcess> Operator for Broadcast<F> {
-    type In = Either<F::In, F::Update>;
-    type Out = F::Out;
-
-    fn on_record<C: Collect<F::Out>>(
+    fn update<C: Collect<F::Out>>(
         &mut self,
-        value: Self::In,
+        update: F::Update,
         at: Timestamp,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        match value {
-            Either::Left(record) => {
-                let record = match self.config.current() {
-                    Some(_) => Some(record),
-                    None => self.waiting.push(record, at),
-                };
-                let routes = match record {
-                    Some(record) => self.route(record, at, out)?,
-                    None => 0,
-                };
-                out.tally().returned(routes);
-                Ok(routes)
-            }
-            Either::Right(update) => {
-                self.cx.cx.set(at, self.watermark);
-                let Self { function, config, cx, .. } = self;
-                let routes = function.on_update(update, config, &mut cx.cx).route(at, out);
-                cx.cx.flush(at, out);
-                let routes = routes?;
-                out.tally().returned(routes);
-                if self.config.current().is_none() {
-                    return Ok(routes);
-                }
-                let released = self.release(out)?;
-                if let Some(mark) = self.waiting.take_watermark() {
-                    _ = self.on_mark(mark, usize::MAX, out)?;
-                }
-                Ok(routes + released)
-            }
-        }
+        let Self { function, config, cx, watermark } = self;
+        cx.cx.set(at, *watermark);
+        let routes = function.on_update(update, config, &mut cx.cx).route(at, out);
+        cx.cx.flush(at, out);
+        routes
     }
 
-    fn on_mark<C: Collect<F::Out>>(
+    fn pass<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
         _room: usize,
         out: &mut C,
     ) -> Result<Progress, StreamError> {
-        if self.waiting.withholds(mark) {
-            return Ok(Progress::Done);
-        }
         if let Mark::Watermark(watermark) = mark {
-            _ = self.release(out)?;
             self.watermark = watermark;
         }
         out.mark(mark);
@@ -410,13 +322,13 @@ impl<F: BroadcastProcess> Operator for Broadcast<F> {
     }
 
     fn held(&self) -> u64 {
-        self.waiting.len()
+        0
     }
 }
 
-impl<F: BroadcastProcess> fmt::Debug for Broadcast<F> {
+impl<F: BroadcastProcess> fmt::Debug for Unkeyed<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Broadcast")
+        f.debug_struct("Unkeyed")
             .field("version", &self.config.version())
             .field("watermark", &self.watermark)
             .finish_non_exhaustive()

@@ -1,7 +1,6 @@
-use super::broadcast::Waiting;
 use super::keyed::{Enter, KeyedCore};
 use super::{
-    Configuration, Configured, Either, KeyContext, KeyedCoProcess, KeyedContext, Operator,
+    Configurable, Configuration, Configured, HoldBack, KeyContext, KeyedCoProcess, KeyedContext,
     Progress, TimerChange,
 };
 use crate::error::StreamError;
@@ -280,20 +279,37 @@ impl<F: KeyedBroadcastProcess> Enter<Inner<F>> for Routed<F::In> {
 }
 
 /// The operator of a [`KeyedBroadcastProcess`]; `By` gives the key of a record.
-pub struct KeyedBroadcast<F: KeyedBroadcastProcess, By> {
+pub type KeyedBroadcast<F, By> = HoldBack<ByKey<F, By>>;
+
+/// A [`KeyedBroadcastProcess`] with its configuration, and the key of a record.
+pub struct ByKey<F: KeyedBroadcastProcess, By> {
     core: KeyedCore<Inner<F>>,
     key: By,
     /// For the update side and for records without a configuration.
     cx: Context<F::Out>,
-    waiting: Waiting<F::In>,
 }
 
 impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By> {
     /// An operator that calls `function` for records with the key that `key` gives.
     pub fn new(key: By, function: F) -> Self {
-        let waiting = Waiting::new(function.hold_back());
-        let inner = Inner { function, config: Configuration::new() };
-        Self { core: KeyedCore::new(inner), key, cx: Context::new(), waiting }
+        let capacity = function.hold_back();
+        let core = KeyedCore::new(Inner { function, config: Configuration::new() });
+        Self::up_to(capacity, ByKey { core, key, cx: Context::new() })
+    }
+}
+
+impl<F, By> Configurable for ByKey<F, By>
+where
+    F: KeyedBroadcastProcess,
+    By: FnMut(&F::In) -> F::Key,
+{
+    type In = F::In;
+    type Update = F::Update;
+    type Out = F::Out;
+
+    #[inline]
+    fn is_configured(&self) -> bool {
+        self.core.function.config.current().is_some()
     }
 
     fn route<C: Collect<F::Out>>(
@@ -302,7 +318,7 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By
         at: Timestamp,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        if self.core.function.config.current().is_some() {
+        if self.is_configured() {
             let key = (self.key)(&record);
             return self.core.enter(key, Routed(record), at, out);
         }
@@ -313,82 +329,35 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By
         routes
     }
 
-    fn release<C: Collect<F::Out>>(&mut self, out: &mut C) -> Result<usize, StreamError> {
-        let mut count = 0;
-        while let Some((record, at)) = self.waiting.pop() {
-            count += self.route(record, at, out)?;
-        }
-        // They counted as unrouted when they came.
-        out.tally().fired += count as u64;
-        Ok(count)
-    }
-}
-
-impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> Operator for KeyedBroadcast<F, By> {
-    type In = Either<F::In, F::Update>;
-    type Out = F::Out;
-
-    fn on_record<C: Collect<F::Out>>(
+    fn update<C: Collect<F::Out>>(
         &mut self,
-        value: Self::In,
+        update: F::Update,
         at: Timestamp,
         out: &mut C,
     ) -> Result<usize, StreamError> {
-        match value {
-            Either::Left(record) => {
-                let record = match self.core.function.config.current() {
-                    Some(_) => Some(record),
-                    None => self.waiting.push(record, at),
-                };
-                let routes = match record {
-                    Some(record) => self.route(record, at, out)?,
-                    None => 0,
-                };
-                out.tally().returned(routes);
-                Ok(routes)
-            }
-            Either::Right(update) => {
-                self.cx.set(at, self.core.watermark());
-                let Inner { function, config } = &mut self.core.function;
-                let routes = function.on_update(update, config, &mut self.cx).route(at, out);
-                self.cx.flush(at, out);
-                let routes = routes?;
-                out.tally().returned(routes);
-                if self.core.function.config.current().is_none() {
-                    return Ok(routes);
-                }
-                let released = self.release(out)?;
-                if let Some(mark) = self.waiting.take_watermark() {
-                    // All at once: this happens when a configuration comes, not with each record.
-                    _ = self.core.on_mark(mark, usize::MAX, out)?;
-                }
-                Ok(routes + released)
-            }
-        }
+        self.cx.set(at, self.core.watermark());
+        let Inner { function, config } = &mut self.core.function;
+        let routes = function.on_update(update, config, &mut self.cx).route(at, out);
+        self.cx.flush(at, out);
+        routes
     }
 
-    fn on_mark<C: Collect<F::Out>>(
+    fn pass<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
         room: usize,
         out: &mut C,
     ) -> Result<Progress, StreamError> {
-        if self.waiting.withholds(mark) {
-            return Ok(Progress::Done);
-        }
-        if matches!(mark, Mark::Watermark(_)) {
-            _ = self.release(out)?;
-        }
         self.core.on_mark(mark, room, out)
     }
 
     fn held(&self) -> u64 {
-        self.core.keys() as u64 + self.waiting.len()
+        self.core.keys() as u64
     }
 }
 
-impl<F: KeyedBroadcastProcess, By> fmt::Debug for KeyedBroadcast<F, By> {
+impl<F: KeyedBroadcastProcess, By> fmt::Debug for ByKey<F, By> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyedBroadcast").field("core", &self.core).finish_non_exhaustive()
+        f.debug_struct("ByKey").field("core", &self.core).finish_non_exhaustive()
     }
 }

@@ -33,7 +33,14 @@ pub struct ConnectFeed<T, A: Source<T>, U, B: Source<U>> {
     /// The first input waits for the end of the second.
     right_first: bool,
     /// What the operator had no room for.
-    pending: VecDeque<Element<Either<T, U>>>,
+    pending: VecDeque<Pending<Either<T, U>>>,
+}
+
+/// What is still to be handed to the operator.
+enum Pending<X> {
+    Element(Element<X>),
+    /// The end of this input.
+    End(usize),
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
@@ -91,8 +98,9 @@ impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
                     self.barriers.set_unread(LEFT, false);
                 }
                 self.barriers.on_end(side);
+                self.pending.push_back(Pending::End(side));
                 let marks = self.alignment.on_watermark(side, Timestamp::MAX);
-                self.pending.extend(marks.map(Element::Mark));
+                self.pending.extend(marks.map(Element::Mark).map(Pending::Element));
                 self.pass_barriers();
                 ControlFlow::Continue(true)
             }
@@ -101,17 +109,18 @@ impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
 
     fn pass_barriers(&mut self) {
         while let Some(id) = self.barriers.pass() {
-            self.pending.push_back(Element::Mark(Mark::Barrier(id)));
+            self.pending.push_back(Pending::Element(Element::Mark(Mark::Barrier(id))));
         }
     }
 
     fn flush<K: Intake<Either<T, U>>>(&mut self, intake: &mut K) -> ControlFlow<()> {
-        while let Some(element) = self.pending.pop_front() {
-            match element {
-                Element::Record { value, at } => {
+        while let Some(pending) = self.pending.pop_front() {
+            match pending {
+                Pending::Element(Element::Record { value, at }) => {
                     intake.record(value, at.unwrap_or(Timestamp::MIN))?;
                 }
-                Element::Mark(mark) => intake.mark(mark)?,
+                Pending::Element(Element::Mark(mark)) => intake.mark(mark)?,
+                Pending::End(input) => intake.input_end(input)?,
             }
         }
         ControlFlow::Continue(())
@@ -158,7 +167,7 @@ struct Entrance<'a, W, X, K> {
     wrap: W,
     alignment: &'a mut Alignment,
     barriers: &'a mut Barriers,
-    pending: &'a mut VecDeque<Element<X>>,
+    pending: &'a mut VecDeque<Pending<X>>,
     intake: &'a mut K,
     /// It was the operator that asked to stop.
     full: bool,
@@ -170,7 +179,7 @@ impl<'a, W, X, K: Intake<X>> Entrance<'a, W, X, K> {
         wrap: W,
         alignment: &'a mut Alignment,
         barriers: &'a mut Barriers,
-        pending: &'a mut VecDeque<Element<X>>,
+        pending: &'a mut VecDeque<Pending<X>>,
         intake: &'a mut K,
     ) -> Self {
         Self { side, wrap, alignment, barriers, pending, intake, full: false }
@@ -180,7 +189,7 @@ impl<'a, W, X, K: Intake<X>> Entrance<'a, W, X, K> {
     fn forward(&mut self, marks: crate::time::Marks) {
         for mark in marks {
             if self.full {
-                self.pending.push_back(Element::Mark(mark));
+                self.pending.push_back(Pending::Element(Element::Mark(mark)));
             } else {
                 self.full = self.intake.mark(mark).is_break();
             }
@@ -201,7 +210,8 @@ impl<T, X, W: Fn(T) -> X, K: Intake<X>> Intake<T> for Entrance<'_, W, X, K> {
         }
         let value = (self.wrap)(value);
         if self.full {
-            self.pending.push_back(Element::Record { value, at: at.known() });
+            let record = Element::Record { value, at: at.known() };
+            self.pending.push_back(Pending::Element(record));
         } else {
             self.full = self.intake.record(value, at).is_break();
         }

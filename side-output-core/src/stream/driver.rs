@@ -16,6 +16,12 @@ pub trait Intake<T> {
 
     /// Takes a mark; after a `Break` the feed must stop for this time.
     fn mark(&mut self, mark: Mark) -> ControlFlow<()>;
+
+    /// Takes the end of one of several inputs; see [`Operator::on_input_end`].
+    fn input_end(&mut self, input: usize) -> ControlFlow<()> {
+        let _ = input;
+        ControlFlow::Continue(())
+    }
 }
 
 /// How a feed stopped.
@@ -305,6 +311,16 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
             Ok(Progress::More) => {
                 *self.due = Some(mark);
                 ControlFlow::Break(())
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn input_end(&mut self, input: usize) -> ControlFlow<()> {
+        match self.op.on_input_end(input, self.out) {
+            Ok(routes) => {
+                self.counts.spend(routes);
+                self.go_on()
             }
             Err(error) => self.fail(error),
         }
