@@ -199,15 +199,15 @@ pub use side_output_core::stream::wiring::{
 };
 pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
 pub use side_output_core::time::{
-    Advice, Alignment, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,
+    Advice, Alignment, Barriers, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,
     Timestamp, WatermarkGenerator, Watermarks,
 };
 pub use side_output_core::window::{
     Aggregate, Assigner, Calendar, ContinuousEventTime, Count, EventTime, EveryCount, Global, Late,
-    LateWindows, Never, Pane, Purging, RouteLate, Session, Sliding, Trigger, TriggerContext,
-    Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult,
+    LateWindows, MergingTrigger, Never, Pane, Purging, RouteLate, Session, Sliding, Trigger,
+    TriggerContext, Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult,
 };
-pub use side_output_core::{operator, output, state};
+pub use side_output_core::{operator, output, state, window};
 pub use side_output_macros::splitter;
 
 /// The examples of the README are tests too.

@@ -105,7 +105,7 @@ impl Aggregate for Sum {
 fn assert_windows_steady<A>(assigner: A, windows: u64)
 where
     A: Assigner + Copy,
-    A::Trigger: side_output::Trigger<u64>,
+    A::Trigger: side_output::window::TriggerOf<u64, A::Merging>,
 {
     assert_steady(|n| {
         let WindowStreams { results, late } = DataStream::from_stream(stream::iter(0..n))

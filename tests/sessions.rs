@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use side_output::operator::{Turn, Windows};
 use side_output::output::Account;
 use side_output::prelude::*;
+use side_output::window::Merged;
 use side_output::{
-    Assigner, Collect, EventTime, Late, Mark, RouteLate, Trigger, Window, WindowContext,
+    Assigner, Collect, EventTime, Late, Mark, MergingTrigger, RouteLate, Window, WindowContext,
     WindowProcess,
 };
 use std::time::Duration;
@@ -106,8 +107,7 @@ struct Uneven {
 impl Assigner for Uneven {
     type Windows = std::vec::IntoIter<Window>;
     type Trigger = EventTime;
-
-    const MERGES: bool = true;
+    type Merging = Merged;
 
     fn assign(&self, at: Timestamp) -> Self::Windows {
         let from =
@@ -124,7 +124,7 @@ impl Assigner for Uneven {
     }
 }
 
-fn run<Tr: Trigger<Record>>(
+fn run<Tr: MergingTrigger<Record>>(
     windows: Windows<Uneven, Tr>,
     lateness: u64,
     finals: bool,

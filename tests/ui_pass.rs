@@ -95,6 +95,7 @@ mod window {
     mod late_not_routed;
     mod late_undecided;
     mod late_undecided_process;
+    mod trigger_does_not_merge;
 }
 
 #[path = "ui_pass/wire"]

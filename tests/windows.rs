@@ -52,7 +52,7 @@ type Said = (Window, Vec<i64>, Pane);
 /// What windows say of a script, and what was late.
 fn run<A: Assigner>(assigner: A, lateness: u64, steps: &[Step]) -> (Vec<Said>, Vec<i64>)
 where
-    A::Trigger: side_output::Trigger<i64>,
+    A::Trigger: side_output::window::TriggerOf<i64, A::Merging>,
 {
     let WindowStreams { results, late } = script(steps)
         .window_all(assigner)
@@ -121,7 +121,7 @@ fn win_03_results_do_not_depend_on_batching() {
 fn in_batches<A, F>(elements: &[Element<i64>], assigner: F)
 where
     A: Assigner + Send + 'static,
-    A::Trigger: side_output::Trigger<i64, State: Send> + Send + 'static,
+    A::Trigger: side_output::window::TriggerOf<i64, A::Merging, State: Send> + Send + 'static,
     F: Fn() -> A,
 {
     let outputs: Vec<Vec<_>> = [1, 7, 1000]

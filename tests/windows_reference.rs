@@ -6,9 +6,10 @@ use common::OneByOne;
 use proptest::prelude::*;
 use side_output::operator::{KeepAll, LateToOutput, Operator, Turn, Windowed, Windows};
 use side_output::output::Account;
+use side_output::window::{Separate, TriggerOf};
 use side_output::{
     Aggregate, Assigner, Collect, EventTime, Late, Mark, Pane, Session, Sliding, Timestamp,
-    Trigger, Tumbling, Window, WindowResult,
+    Tumbling, Window, WindowResult,
 };
 use std::time::Duration;
 
@@ -106,7 +107,7 @@ impl Run<'_> {
     fn apply<A, Tr>(self, windows: Windows<A, Tr>) -> Vec<Event>
     where
         A: Assigner,
-        Tr: Trigger<Record>,
+        Tr: TriggerOf<Record, A::Merging>,
     {
         let numbers =
             |_: &Key, _, records: &[Record]| records.iter().map(|record| record.1).collect();
@@ -117,7 +118,7 @@ impl Run<'_> {
     fn aggregate<A>(self, assigner: A) -> Vec<Event>
     where
         A: Assigner,
-        A::Trigger: Trigger<Record>,
+        A::Trigger: TriggerOf<Record, A::Merging>,
     {
         self.drive(self.windows(Windows::new(assigner)).aggregate(key, Numbers))
     }
@@ -345,6 +346,7 @@ struct Sharing {
 impl Assigner for Sharing {
     type Windows = <Sliding as Assigner>::Windows;
     type Trigger = EventTime;
+    type Merging = Separate;
 
     fn assign(&self, at: Timestamp) -> Self::Windows {
         self.sliding.assign(at)

@@ -5,9 +5,9 @@ use futures::executor::block_on;
 use futures::{StreamExt as _, join, stream};
 use rustc_hash::FxHashMap;
 use side_output::prelude::*;
+use side_output::window::TriggerOf;
 use side_output::{
-    Aggregate, Assigner, Element, Late, Session, Sliding, Trigger, Tumbling, Watermarks,
-    WindowResult,
+    Aggregate, Assigner, Element, Late, Session, Sliding, Tumbling, Watermarks, WindowResult,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -208,7 +208,7 @@ impl<const IN_ORDER: bool> Aggregate for Sum<IN_ORDER> {
 
 async fn windows<A: Assigner>(n: usize, keys: u64, assigner: A) -> Out
 where
-    A::Trigger: Trigger<Reading>,
+    A::Trigger: TriggerOf<Reading, A::Merging>,
 {
     sums(n, keys, assigner, Sum::<false>).await
 }
@@ -220,7 +220,7 @@ async fn sums<A: Assigner, const IN_ORDER: bool>(
     aggregate: Sum<IN_ORDER>,
 ) -> Out
 where
-    A::Trigger: Trigger<Reading>,
+    A::Trigger: TriggerOf<Reading, A::Merging>,
 {
     let WindowStreams { results, late } = stream::iter(readings(n, keys))
         .assign_timestamps(|reading: &Reading| Timestamp::from_millis(reading.time), watermarks())
@@ -234,7 +234,7 @@ where
 
 async fn elements<A: Assigner>(n: usize, keys: u64, assigner: A) -> Out
 where
-    A::Trigger: Trigger<Reading>,
+    A::Trigger: TriggerOf<Reading, A::Merging>,
 {
     let mut readings = readings(n, keys);
     let (mut watermark, mut due) = (i64::MIN, None);

@@ -5,6 +5,7 @@
 mod broadcast;
 mod closures;
 mod either;
+mod hold_back;
 mod key_context;
 mod keyed;
 mod keyed_broadcast;
@@ -18,13 +19,16 @@ mod turn;
 mod window;
 
 pub use self::broadcast::{
-    Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured,
+    Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured, Unkeyed,
 };
 pub use self::closures::{CoFn, KeyedFn};
 pub use self::either::Either;
+pub use self::hold_back::{Configurable, HoldBack};
 pub use self::key_context::{KeyContext, KeyedContext, TimerChange};
 pub use self::keyed::{Keyed, KeyedCo};
-pub use self::keyed_broadcast::{KeyedBroadcast, KeyedBroadcastContext, KeyedBroadcastProcess};
+pub use self::keyed_broadcast::{
+    ByKey, KeyedBroadcast, KeyedBroadcastContext, KeyedBroadcastProcess,
+};
 pub use self::keyed_co_process::KeyedCoProcess;
 pub use self::keyed_process::KeyedProcess;
 pub use self::process::{Co, CoProcess, Process, Processing};
@@ -133,6 +137,21 @@ pub trait Operator {
         mark: Mark,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError>;
+
+    /// Notes that one of the inputs has ended, if there are several: they are numbered from zero.
+    /// What follows for time comes as a mark after this.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the stream at every reader.
+    fn on_input_end<C: Collect<Self::Out>>(
+        &mut self,
+        input: usize,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        _ = (input, out);
+        Ok(())
+    }
 
     /// Looks at the clock, if whoever drives the operator has one: fires the processing-time
     /// timers that are due at `now`, as long as it [may fire](Collector::may_fire).

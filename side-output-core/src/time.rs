@@ -4,22 +4,27 @@
 //! what looks at them.
 
 mod advice;
-mod alarm;
 mod alignment;
+mod barriers;
+mod bell;
 mod clock;
 mod generator;
 mod mark;
+mod monotonic;
+mod quiet;
 mod timestamp;
 mod watermarks;
 
 pub use self::advice::Advice;
 pub use self::alignment::{Alignment, Marks};
+pub use self::barriers::Barriers;
 pub use self::clock::{Clock, SystemClock, TestClock};
 pub use self::generator::{BoundedOutOfOrderness, Punctuated, WatermarkGenerator};
 pub use self::mark::Mark;
 pub use self::timestamp::Timestamp;
 pub use self::watermarks::{IdleAfter, NeverIdle, NoSkewBound, SkewBound, Watermarks};
 
-pub(crate) use self::alarm::Alarm;
+pub(crate) use self::monotonic::Monotonic;
+pub(crate) use self::quiet::Quiet;
 pub(crate) use self::timestamp::saturating_millis;
 pub(crate) use self::watermarks::Emission;

@@ -18,7 +18,7 @@ mod tumbling;
 pub(crate) use self::pane::Firings;
 
 pub use self::aggregate::{Aggregate, Count};
-pub use self::assigner::Assigner;
+pub use self::assigner::{Assigner, Merged, Merging, Separate};
 pub use self::calendar::Calendar;
 pub use self::global::Global;
 pub use self::interval::Window;
@@ -28,7 +28,7 @@ pub use self::process::{RouteLate, WindowContext, WindowProcess};
 pub use self::session::Session;
 pub use self::sliding::{Sliding, SlidingWindows};
 pub use self::trigger::{
-    ContinuousEventTime, EventTime, EveryCount, Never, Purging, Timers, Trigger, TriggerContext,
-    Verdict,
+    ContinuousEventTime, EventTime, EveryCount, MergingTrigger, Never, Purging, Timers, Trigger,
+    TriggerContext, TriggerOf, Verdict,
 };
 pub use self::tumbling::Tumbling;

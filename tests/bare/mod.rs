@@ -184,6 +184,15 @@ impl<Op: Operator> Bare<Op> {
     }
 
     #[track_caller]
+    pub fn input_end(&mut self, input: usize) -> &mut Self {
+        Turn::new(&mut self.out, &mut self.account, self.room)
+            .input_end(&mut self.op, input)
+            .expect("no error");
+        self.check();
+        self
+    }
+
+    #[track_caller]
     pub fn end(&mut self) -> &mut Self {
         self.watermark(i64::MAX)
     }

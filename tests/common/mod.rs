@@ -5,7 +5,7 @@ use futures::executor::block_on;
 use futures::future::join;
 use futures::{Stream, StreamExt as _};
 use side_output::prelude::*;
-use side_output::{EventTime, Trigger, TriggerContext, Verdict};
+use side_output::{EventTime, MergingTrigger, Trigger, TriggerContext, Verdict};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -57,9 +57,14 @@ where
     fn on_timer(&mut self, at: Timestamp, state: &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
         Trigger::<T>::on_timer(&mut EventTime, at, state, cx)
     }
+}
 
+impl<T> MergingTrigger<T> for OneByOne
+where
+    EventTime: MergingTrigger<T, State = ()>,
+{
     fn on_merge(&mut self, state: &mut (), other: (), cx: &mut TriggerContext<'_>) {
-        Trigger::<T>::on_merge(&mut EventTime, state, other, cx);
+        MergingTrigger::<T>::on_merge(&mut EventTime, state, other, cx);
     }
 }
 

@@ -1,8 +1,7 @@
-use super::{Either, Operator};
+use super::{Configurable, HoldBack};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter, TapTagOf};
 use crate::time::{Mark, Timestamp};
-use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Deref;
 
@@ -131,8 +130,9 @@ pub trait BroadcastProcess {
 
     /// How many records may wait while there is no configuration; by default none.
     ///
-    /// When the configuration comes, they are routed by it in their order. The watermark waits
-    /// with them. Records beyond this number, and those that wait when the input ends, go where
+    /// When the configuration comes, they are routed by it in their order. The watermark and
+    /// idleness wait with them. Records beyond this number, and those that wait when either input
+    /// has nothing more to say, because the configuration's or both have ended, go where
     /// [`on_unconfigured`](Self::on_unconfigured) says.
     fn hold_back(&self) -> usize {
         0
@@ -251,79 +251,36 @@ impl<C> Default for Configuration<C> {
     }
 }
 
-/// Records that wait for a configuration, and the watermark that waits with them.
-#[derive(Debug)]
-pub(super) struct Waiting<T> {
-    records: VecDeque<(T, Timestamp)>,
-    capacity: usize,
-    watermark: Option<Timestamp>,
-}
-
-impl<T> Waiting<T> {
-    pub(super) const fn new(capacity: usize) -> Self {
-        Self { records: VecDeque::new(), capacity, watermark: None }
-    }
-
-    /// Lets `record` wait, or gives it back if there is no room.
-    pub(super) fn push(&mut self, record: T, at: Timestamp) -> Option<T> {
-        if self.records.len() >= self.capacity {
-            return Some(record);
-        }
-        self.records.push_back((record, at));
-        None
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.records.len() as u64
-    }
-
-    pub(super) fn pop(&mut self) -> Option<(T, Timestamp)> {
-        self.records.pop_front()
-    }
-
-    /// Whether this mark has to wait too: a watermark must not overtake records that are to be
-    /// emitted. The end of the input does not wait.
-    pub(super) fn withholds(&mut self, mark: Mark) -> bool {
-        match mark {
-            Mark::Watermark(watermark)
-                if watermark != Timestamp::MAX && !self.records.is_empty() =>
-            {
-                self.watermark = self.watermark.max(Some(watermark));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// The watermark that has waited, once no record waits any more.
-    pub(super) fn take_watermark(&mut self) -> Option<Mark> {
-        self.watermark.take().map(Mark::Watermark)
-    }
-}
-
 /// The operator of a [`BroadcastProcess`].
-pub struct Broadcast<F: BroadcastProcess> {
+pub type Broadcast<F> = HoldBack<Unkeyed<F>>;
+
+/// A [`BroadcastProcess`] with its configuration.
+pub struct Unkeyed<F: BroadcastProcess> {
     function: F,
     config: Configuration<F::Config>,
     cx: Configured<OwnContext<F::Out>>,
     watermark: Timestamp,
-    waiting: Waiting<F::In>,
 }
 
 impl<F: BroadcastProcess> Broadcast<F> {
     /// An operator that calls `function`.
     pub fn new(function: F) -> Self {
-        let waiting = Waiting::new(function.hold_back());
-        Self {
-            function,
-            config: Configuration::new(),
-            cx: Configured::new(OwnContext::new(), 0),
-            watermark: Timestamp::MIN,
-            waiting,
-        }
+        let (config, cx) = (Configuration::new(), Configured::new(OwnContext::new(), 0));
+        let capacity = function.hold_back();
+        Self::up_to(capacity, Unkeyed { function, config, cx, watermark: Timestamp::MIN })
+    }
+}
+
+impl<F: BroadcastProcess> Configurable for Unkeyed<F> {
+    type In = F::In;
+    type Update = F::Update;
+    type Out = F::Out;
+
+    #[inline]
+    fn is_configured(&self) -> bool {
+        self.config.current().is_some()
     }
 
-    /// Calls the function for a record, with or without a configuration.
     fn route<C: Collect<F::Out>>(
         &mut self,
         record: F::In,
@@ -332,77 +289,33 @@ impl<F: BroadcastProcess> Broadcast<F> {
     ) -> Result<(), StreamError> {
         self.cx.version = self.config.version();
         self.cx.cx.set(at, self.watermark);
-        let routed = match self.config.current() {
+        let routes = match self.config.current() {
             Some(config) => self.function.on_record(record, config, &mut self.cx).route(at, out),
             None => self.function.on_unconfigured(record, &mut self.cx.cx).route(at, out),
         };
         self.cx.cx.flush(at, out);
-        routed
+        routes
     }
 
-    /// Routes the records that waited.
-    fn release<C: Collect<F::Out>>(
+    fn update<C: Collect<F::Out>>(
         &mut self,
-        out: &mut Collector<'_, C>,
-    ) -> Result<(), StreamError> {
-        while let Some((record, at)) = self.waiting.pop() {
-            self.route(record, at, out)?;
-        }
-        Ok(())
-    }
-}
-
-impl<F: BroadcastProcess> Operator for Broadcast<F> {
-    type In = Either<F::In, F::Update>;
-    type Out = F::Out;
-
-    fn on_record<C: Collect<F::Out>>(
-        &mut self,
-        value: Self::In,
+        update: F::Update,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
-        match value {
-            Either::Left(record) => {
-                let record = match self.config.current() {
-                    Some(_) => Some(record),
-                    None => self.waiting.push(record, at),
-                };
-                match record {
-                    Some(record) => self.route(record, at, out),
-                    None => Ok(()),
-                }
-            }
-            Either::Right(update) => {
-                out.update();
-                self.cx.cx.set(at, self.watermark);
-                let Self { function, config, cx, .. } = self;
-                let routed = function.on_update(update, config, &mut cx.cx).route(at, out);
-                cx.cx.flush(at, out);
-                routed?;
-                if self.config.current().is_none() {
-                    return Ok(());
-                }
-                self.release(out)?;
-                match self.waiting.take_watermark() {
-                    Some(mark) => self.on_mark(mark, out),
-                    None => Ok(()),
-                }
-            }
-        }
+        let Self { function, config, cx, watermark } = self;
+        cx.cx.set(at, *watermark);
+        let routes = function.on_update(update, config, &mut cx.cx).route(at, out);
+        cx.cx.flush(at, out);
+        routes
     }
 
-    fn on_mark<C: Collect<F::Out>>(
+    fn pass<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
-        if self.waiting.withholds(mark) {
-            out.swallow();
-            return Ok(());
-        }
         if let Mark::Watermark(watermark) = mark {
-            self.release(out)?;
             self.watermark = watermark;
         }
         out.mark(mark);
@@ -410,13 +323,13 @@ impl<F: BroadcastProcess> Operator for Broadcast<F> {
     }
 
     fn held(&self) -> u64 {
-        self.waiting.len()
+        0
     }
 }
 
-impl<F: BroadcastProcess> fmt::Debug for Broadcast<F> {
+impl<F: BroadcastProcess> fmt::Debug for Unkeyed<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Broadcast")
+        f.debug_struct("Unkeyed")
             .field("version", &self.config.version())
             .field("watermark", &self.watermark)
             .finish_non_exhaustive()

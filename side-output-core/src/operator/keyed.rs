@@ -4,7 +4,7 @@ use crate::error::StreamError;
 use crate::output::{Collect, Collector, Routes as _};
 use crate::state::{Due, Keys};
 use crate::time::{Mark, Timestamp, saturating_millis};
-use std::fmt;
+use std::{fmt, mem};
 
 /// State, timers and time around a keyed function, whatever its inputs are.
 pub(super) struct KeyedCore<F: KeyedCoProcess> {
@@ -18,6 +18,9 @@ pub(super) struct KeyedCore<F: KeyedCoProcess> {
     delay: i64,
     /// Last watermark of the outputs.
     forwarded: Timestamp,
+    /// The input is idle, and the outputs are not: what is kept may be emitted behind the
+    /// watermark.
+    idle: bool,
 }
 
 /// How a function is entered with the state of a key.
@@ -105,6 +108,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             time_to_live,
             delay,
             forwarded: Timestamp::MIN,
+            idle: false,
         }
     }
 
@@ -148,7 +152,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         let state = self.keys.lend(slot, &mut self.cx.key);
         // The key stays if anything of it is worth it; timers are asked about below.
         let empty = F::is_empty(state);
-        if std::mem::take(&mut self.cx.clear) {
+        if mem::take(&mut self.cx.clear) {
             self.cx.changes.clear();
             self.keys.remove(slot);
             return routed;
@@ -193,7 +197,14 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         let Mark::Watermark(watermark) = mark else {
-            out.mark(mark);
+            match mark {
+                Mark::Idle if self.delay > 0 && !self.keys.is_empty() => {
+                    self.idle = true;
+                    out.swallow();
+                }
+                Mark::Active if mem::take(&mut self.idle) => out.swallow(),
+                mark => out.mark(mark),
+            }
             return Ok(());
         };
         if !self.firing {

@@ -1,8 +1,7 @@
-use super::broadcast::Waiting;
 use super::key_context::OwnKeyContext;
 use super::keyed::{Enter, KeyedCore};
 use super::{
-    Configuration, Configured, Either, KeyContext, KeyedCoProcess, KeyedContext, Operator,
+    Configurable, Configuration, Configured, HoldBack, KeyContext, KeyedCoProcess, KeyedContext,
     TimerChange,
 };
 use crate::error::StreamError;
@@ -274,27 +273,44 @@ impl<F: KeyedBroadcastProcess> Enter<Inner<F>> for Routed<F::In> {
         let version = config.version();
         let Some(config) = config.current() else { return Ok(()) };
         let mut configured = Configured::new(mem::replace(cx, OwnKeyContext::new()), version);
-        let routed = function.on_record(self.0, config, state, &mut configured).route(at, out);
+        let routes = function.on_record(self.0, config, state, &mut configured).route(at, out);
         *cx = configured.cx;
-        routed
+        routes
     }
 }
 
 /// The operator of a [`KeyedBroadcastProcess`]; `By` gives the key of a record.
-pub struct KeyedBroadcast<F: KeyedBroadcastProcess, By> {
+pub type KeyedBroadcast<F, By> = HoldBack<ByKey<F, By>>;
+
+/// A [`KeyedBroadcastProcess`] with its configuration, and the key of a record.
+pub struct ByKey<F: KeyedBroadcastProcess, By> {
     core: KeyedCore<Inner<F>>,
     key: By,
     /// For the update side and for records without a configuration.
     cx: OwnContext<F::Out>,
-    waiting: Waiting<F::In>,
 }
 
 impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By> {
     /// An operator that calls `function` for records with the key that `key` gives.
     pub fn new(key: By, function: F) -> Self {
-        let waiting = Waiting::new(function.hold_back());
-        let inner = Inner { function, config: Configuration::new() };
-        Self { core: KeyedCore::new(inner), key, cx: OwnContext::new(), waiting }
+        let capacity = function.hold_back();
+        let core = KeyedCore::new(Inner { function, config: Configuration::new() });
+        Self::up_to(capacity, ByKey { core, key, cx: OwnContext::new() })
+    }
+}
+
+impl<F, By> Configurable for ByKey<F, By>
+where
+    F: KeyedBroadcastProcess,
+    By: FnMut(&F::In) -> F::Key,
+{
+    type In = F::In;
+    type Update = F::Update;
+    type Out = F::Out;
+
+    #[inline]
+    fn is_configured(&self) -> bool {
+        self.core.function.config.current().is_some()
     }
 
     fn route<C: Collect<F::Out>>(
@@ -303,90 +319,45 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
-        if self.core.function.config.current().is_some() {
+        if self.is_configured() {
             let key = (self.key)(&record);
             return self.core.on_record(key, Routed(record), at, out);
         }
         self.cx.set(at, self.core.watermark());
         let function = &mut self.core.function.function;
-        let routed = function.on_unconfigured(record, &mut self.cx).route(at, out);
+        let routes = function.on_unconfigured(record, &mut self.cx).route(at, out);
         self.cx.flush(at, out);
-        routed
+        routes
     }
 
-    fn release<C: Collect<F::Out>>(
+    fn update<C: Collect<F::Out>>(
         &mut self,
-        out: &mut Collector<'_, C>,
-    ) -> Result<(), StreamError> {
-        while let Some((record, at)) = self.waiting.pop() {
-            self.route(record, at, out)?;
-        }
-        Ok(())
-    }
-}
-
-impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> Operator for KeyedBroadcast<F, By> {
-    type In = Either<F::In, F::Update>;
-    type Out = F::Out;
-
-    fn on_record<C: Collect<F::Out>>(
-        &mut self,
-        value: Self::In,
+        update: F::Update,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
-        match value {
-            Either::Left(record) => {
-                let record = match self.core.function.config.current() {
-                    Some(_) => Some(record),
-                    None => self.waiting.push(record, at),
-                };
-                match record {
-                    Some(record) => self.route(record, at, out),
-                    None => Ok(()),
-                }
-            }
-            Either::Right(update) => {
-                out.update();
-                self.cx.set(at, self.core.watermark());
-                let Inner { function, config } = &mut self.core.function;
-                let routed = function.on_update(update, config, &mut self.cx).route(at, out);
-                self.cx.flush(at, out);
-                routed?;
-                if self.core.function.config.current().is_none() {
-                    return Ok(());
-                }
-                self.release(out)?;
-                match self.waiting.take_watermark() {
-                    Some(mark) => self.core.on_mark(mark, out),
-                    None => Ok(()),
-                }
-            }
-        }
+        self.cx.set(at, self.core.watermark());
+        let Inner { function, config } = &mut self.core.function;
+        let routes = function.on_update(update, config, &mut self.cx).route(at, out);
+        self.cx.flush(at, out);
+        routes
     }
 
-    fn on_mark<C: Collect<F::Out>>(
+    fn pass<C: Collect<F::Out>>(
         &mut self,
         mark: Mark,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
-        if self.waiting.withholds(mark) {
-            out.swallow();
-            return Ok(());
-        }
-        if matches!(mark, Mark::Watermark(_)) {
-            self.release(out)?;
-        }
         self.core.on_mark(mark, out)
     }
 
     fn held(&self) -> u64 {
-        self.core.keys() as u64 + self.waiting.len()
+        self.core.keys() as u64
     }
 }
 
-impl<F: KeyedBroadcastProcess, By> fmt::Debug for KeyedBroadcast<F, By> {
+impl<F: KeyedBroadcastProcess, By> fmt::Debug for ByKey<F, By> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyedBroadcast").field("core", &self.core).finish_non_exhaustive()
+        f.debug_struct("ByKey").field("core", &self.core).finish_non_exhaustive()
     }
 }

@@ -157,7 +157,8 @@ pub trait KeyedCoProcess: Sized {
     }
 
     /// How far behind the watermark the timestamps of what the function emits may lie. The outputs'
-    /// watermark is held back by as much, so that nothing is late downstream.
+    /// watermark is held back by as much, so that nothing is late downstream; and as long as there
+    /// are keys, they are not idle when the input is.
     fn output_delay(&self) -> Duration {
         Duration::ZERO
     }

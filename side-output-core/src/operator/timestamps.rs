@@ -63,10 +63,13 @@ impl<C: Clock> FutureSkew for SkewBound<C> {
 
 /// The operator behind [`assign_timestamps`](crate::stream::DataStream::assign_timestamps).
 ///
-/// Watermarks from upstream are dropped, except the end of the input.
+/// Watermarks and idleness from upstream are dropped, except the end of the input, which goes on
+/// once.
 pub struct AssignTimestamps<T, F, G, S = NoSkewBound> {
     timestamp: F,
     emission: Emission<G>,
+    /// What comes as idleness is the strategy's own.
+    idleness: bool,
     skew: S,
     types: PhantomData<fn(T)>,
 }
@@ -81,7 +84,14 @@ where
     /// time but that of the records.
     pub fn new<I>(timestamp: F, watermarks: Watermarks<G, I, S>) -> Self {
         let Watermarks { generator, period, skew, .. } = watermarks;
-        Self { timestamp, emission: Emission::new(generator, period), skew, types: PhantomData }
+        let emission = Emission::new(generator, period);
+        Self { timestamp, emission, idleness: false, skew, types: PhantomData }
+    }
+
+    /// Forwards idleness: whoever feeds the operator declares it.
+    pub(crate) const fn forwarding_idleness(mut self) -> Self {
+        self.idleness = true;
+        self
     }
 }
 
@@ -120,9 +130,11 @@ where
         mark: Mark,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
-        match mark {
-            Mark::Watermark(watermark) if watermark != Timestamp::MAX => out.swallow(),
-            mark => out.mark(mark),
+        let status = matches!(mark, Mark::Idle | Mark::Active);
+        if self.emission.passes(mark) && (self.idleness || !status) {
+            out.mark(mark);
+        } else {
+            out.swallow();
         }
         Ok(())
     }

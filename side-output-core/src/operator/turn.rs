@@ -102,6 +102,23 @@ impl<'a, C> Turn<'a, C> {
         Ok(done)
     }
 
+    /// Tells `operator` that the input of this number has ended.
+    ///
+    /// # Errors
+    ///
+    /// The operator's. It must not be called again then.
+    pub fn input_end<Op>(&mut self, operator: &mut Op, input: usize) -> Result<(), StreamError>
+    where
+        Op: Operator,
+        C: Collect<Op::Out>,
+    {
+        self.collector.begin_end();
+        operator.on_input_end(input, &mut self.collector)?;
+        let (_, spent) = self.collector.end_mark();
+        self.spend(spent);
+        Ok(())
+    }
+
     /// Shows `operator` the clock. It has fired all that is due unless the turn [is
     /// full](Self::is_full) afterwards.
     ///

@@ -31,7 +31,7 @@ use super::Operator;
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
 use crate::time::{Mark, Timestamp};
-use crate::window::{Assigner, Late, Trigger};
+use crate::window::{Assigner, Late, Trigger, TriggerOf};
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -89,7 +89,7 @@ where
     K: Hash + Eq + Clone,
     F: FnMut(&T) -> K,
     A: Assigner,
-    Tr: Trigger<T>,
+    Tr: TriggerOf<T, A::Merging>,
     B: WindowBody<K, T>,
 {
     fn new<Ev, L>(key: F, windows: Windows<A, Tr, Ev, L>, body: B) -> Self {
@@ -127,7 +127,7 @@ where
     K: Hash + Eq + Clone,
     F: FnMut(&T) -> K,
     A: Assigner,
-    Tr: Trigger<T>,
+    Tr: TriggerOf<T, A::Merging>,
     B: WindowBody<K, T>,
 {
     type In = T;

@@ -70,6 +70,8 @@ enum Hand {
     Update,
     /// A mark, or the clock.
     Mark,
+    /// The end of one of several inputs.
+    End,
 }
 
 impl<'a, C> Collector<'a, C> {
@@ -98,7 +100,7 @@ impl<'a, C> Collector<'a, C> {
             Hand::Record => self.account.failed += 1,
             Hand::Update => self.account.updates += 1,
             // A record that has left is not failed, whatever came after: it has one exit.
-            Hand::Routed | Hand::Empty | Hand::Mark => {}
+            Hand::Routed | Hand::Empty | Hand::Mark | Hand::End => {}
         }
         self.hand = Hand::Empty;
         self.routes
@@ -109,6 +111,13 @@ impl<'a, C> Collector<'a, C> {
     pub(crate) const fn begin_mark(&mut self, room: usize) {
         self.hand = Hand::Mark;
         (self.routes, self.firings, self.room, self.marked) = (0, 0, room, false);
+    }
+
+    /// The operator is told that one of its inputs has ended.
+    #[inline]
+    pub(crate) const fn begin_end(&mut self) {
+        self.hand = Hand::End;
+        (self.routes, self.firings) = (0, 0);
     }
 
     /// The call is over; whether the operator is done with the mark, and how much of the room was
@@ -142,7 +151,7 @@ impl<'a, C> Collector<'a, C> {
         match self.hand {
             Hand::Record => self.hand = Hand::Routed,
             Hand::Routed => self.account.extra += 1,
-            Hand::Update | Hand::Mark | Hand::Empty => self.account.fired += 1,
+            Hand::Update | Hand::Mark | Hand::End | Hand::Empty => self.account.fired += 1,
         }
         self.out.emit(route, at);
     }
@@ -188,8 +197,8 @@ impl<'a, C> Collector<'a, C> {
     /// Whether one more timer or window may fire in this call; asked before each of them.
     ///
     /// If not, the operator returns before it has forwarded the mark, and is called again with the
-    /// same mark once there is room. While a record is in hand it always may: a record is taken
-    /// whole.
+    /// same mark once there is room. With a record in hand, or the end of an input, it always may:
+    /// those are taken whole.
     #[inline]
     #[must_use]
     pub fn may_fire<S>(&mut self) -> bool

@@ -1,5 +1,5 @@
 use super::{DataFeed, DataStream, Fed, Feed, FeedSource, Intake, Source};
-use crate::time::{Alarm, Clock, Mark, Timestamp, saturating_millis};
+use crate::time::{Clock, Mark, Monotonic, Quiet, Timestamp, saturating_millis};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::task::Context;
@@ -74,6 +74,9 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// is older than that, is late. Without this, windows stay open until the next record or the
     /// end of the input, and the ledger shows them as [`held`](crate::output::Ledger::held).
     ///
+    /// Only the time counts in which the stream was asked and had nothing: not the time that a
+    /// reader spends with the last record.
+    ///
     /// Nothing happens before the first watermark, which says where event time is. Idleness
     /// ([`Watermarks::with_idleness`](crate::time::Watermarks::with_idleness)) is something else:
     /// it lets *other* inputs go on, and closes nothing where there are none.
@@ -113,7 +116,9 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
             feed: DataFeed(self),
             clock: Monotonic::new(clock),
             timeout,
-            quiet: Quiet { base: Timestamp::MIN, since: None, next: Timestamp::MIN },
+            quiet: Quiet::default(),
+            base: Timestamp::MIN,
+            next: timeout,
             emitted: Timestamp::MIN,
         };
         DataStream::new(FeedSource::new(feed), "records")
@@ -125,29 +130,6 @@ fn at_least_a_millisecond(duration: Duration, what: &str) -> i64 {
     let millis = saturating_millis(duration);
     assert!(millis > 0, "the {what} of a clock must be at least 1 ms");
     millis
-}
-
-/// A clock that does not go back.
-struct Monotonic<Ck> {
-    clock: Ck,
-    now: Timestamp,
-    alarm: Alarm,
-}
-
-impl<Ck: Clock> Monotonic<Ck> {
-    fn new(clock: Ck) -> Self {
-        Self { clock, now: Timestamp::MIN, alarm: Alarm::default() }
-    }
-
-    #[inline]
-    fn now(&mut self) -> Timestamp {
-        self.now = self.now.max(self.clock.now());
-        self.now
-    }
-
-    fn wake_at(&mut self, at: Timestamp, cx: &Context<'_>) {
-        self.alarm.set(&self.clock, at, cx.waker());
-    }
 }
 
 /// Stamps the records that `Fd` feeds with the time of a clock.
@@ -193,8 +175,9 @@ impl<Fd: Feed, Ck: Clock> Feed for ClockFeed<Fd, Ck> {
                 return fed;
             }
             let next = self.next();
-            if self.clock.now() < next {
-                self.clock.wake_at(next, cx);
+            // A clock at the end of time has nothing to come.
+            if self.clock.now() < next || next == Timestamp::MAX {
+                self.clock.wake_at(next, cx.waker());
                 return fed;
             }
         }
@@ -239,38 +222,29 @@ pub struct AdvanceFeed<Fd, Ck> {
     /// Milliseconds.
     timeout: i64,
     quiet: Quiet,
-    emitted: Timestamp,
-}
-
-/// A time in which nothing came.
-struct Quiet {
-    /// The watermark when it began.
+    /// The watermark before it.
     base: Timestamp,
-    /// By the clock; `None` if something has come that is not accounted for.
-    since: Option<Timestamp>,
-    /// By the clock, when the watermark goes up next.
-    next: Timestamp,
+    /// After how much quiet the watermark goes up next: milliseconds.
+    next: i64,
+    emitted: Timestamp,
 }
 
 impl<Fd: Feed, Ck: Clock> AdvanceFeed<Fd, Ck> {
     /// Looks at the clock after the input had nothing more: the watermark that is due, if any.
     fn look(&mut self, cx: &Context<'_>) -> Option<Mark> {
         let now = self.clock.now();
-        let since = if let Some(since) = self.quiet.since {
-            since
-        } else {
-            let next = now.saturating_add_millis(self.timeout);
-            self.quiet = Quiet { base: self.emitted, since: Some(now), next };
-            now
-        };
+        let waited = self.quiet.wait(now, self.timeout);
+        if waited == 0 {
+            (self.base, self.next) = (self.emitted, self.timeout);
+        }
         // Without a watermark there is nothing to go on from; after the last one, nothing to go to.
-        if self.quiet.base == Timestamp::MIN || self.emitted == Timestamp::MAX {
+        if self.base == Timestamp::MIN || self.emitted == Timestamp::MAX {
             return None;
         }
         let mut due = None;
-        if now >= self.quiet.next {
-            self.quiet.next = now.saturating_add_millis(self.timeout);
-            let watermark = self.quiet.base.saturating_add_millis(now.millis_since(since));
+        if waited >= self.next {
+            self.next = waited.saturating_add(self.timeout);
+            let watermark = self.base.saturating_add_millis(waited);
             // The highest watermark is the end of the input, and that is not for a clock to say.
             let watermark = watermark.min(Timestamp::MAX.saturating_sub_millis(1));
             if watermark > self.emitted {
@@ -278,7 +252,7 @@ impl<Fd: Feed, Ck: Clock> AdvanceFeed<Fd, Ck> {
                 due = Some(Mark::Watermark(watermark));
             }
         }
-        self.clock.wake_at(self.quiet.next, cx);
+        self.clock.wake_at(now.saturating_add_millis(self.next - waited), cx.waker());
         due
     }
 }
@@ -289,7 +263,9 @@ impl<Fd: Feed, Ck: Clock> Feed for AdvanceFeed<Fd, Ck> {
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { feed, quiet, emitted, .. } = self;
-        let fed = feed.feed(cx, &mut Advancing { emitted, quiet, intake });
+        let waker = quiet.waker(cx.waker());
+        let mut advancing = Advancing { emitted, quiet, intake };
+        let fed = feed.feed(&mut Context::from_waker(&waker), &mut advancing);
         if matches!(fed, Fed::Pending)
             && let Some(mark) = self.look(cx)
             && intake.mark(mark).is_break()
@@ -318,13 +294,13 @@ struct Advancing<'a, K> {
 impl<T, K: Intake<T>> Intake<T> for Advancing<'_, K> {
     #[inline]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
-        self.quiet.since = None;
+        self.quiet.end();
         self.intake.record(value, at)
     }
 
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
         if let Mark::Watermark(watermark) = mark {
-            self.quiet.since = None;
+            self.quiet.end();
             // The clock may have been ahead of it.
             if watermark <= *self.emitted {
                 return ControlFlow::Continue(());

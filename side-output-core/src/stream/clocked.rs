@@ -1,7 +1,7 @@
 use super::{Drive, Driver, Fed, Feed};
 use crate::operator::Operator;
 use crate::output::{Account, Collect};
-use crate::time::{Alarm, Clock, Timestamp};
+use crate::time::{Clock, Monotonic, Timestamp};
 use std::fmt;
 use std::task::Context;
 
@@ -11,15 +11,13 @@ use std::task::Context;
 /// clock that goes back stands still until it has caught up.
 pub struct Clocked<Fd, Op, Ck> {
     drive: Drive<Fd, Op>,
-    clock: Ck,
-    now: Timestamp,
-    alarm: Alarm,
+    clock: Monotonic<Ck>,
 }
 
-impl<Fd, Op, Ck> Clocked<Fd, Op, Ck> {
+impl<Fd, Op, Ck: Clock> Clocked<Fd, Op, Ck> {
     /// Gives the operator behind `drive` a clock.
     pub fn new(drive: Drive<Fd, Op>, clock: Ck) -> Self {
-        Self { drive, clock, now: Timestamp::MIN, alarm: Alarm::default() }
+        Self { drive, clock: Monotonic::new(clock) }
     }
 }
 
@@ -36,8 +34,10 @@ where
         out: &mut C,
     ) -> Fed {
         loop {
-            self.now = self.now.max(self.clock.now());
-            let room = match self.drive.clock(self.now, room, out) {
+            // Times saturate: at the end of time, a timer that sets itself again would be due for
+            // ever. What is set for then is not due by any clock.
+            let now = self.clock.now().min(Timestamp::MAX.saturating_sub_millis(1));
+            let room = match self.drive.clock(now, room, out) {
                 Ok(0) => return Fed::More,
                 Ok(room) => room,
                 Err(error) => return Fed::Failed(error),
@@ -47,11 +47,11 @@ where
                 return fed;
             }
             let Some(alarm) = self.drive.alarm() else { return fed };
-            if alarm <= self.now {
+            if alarm <= now {
                 // A timer was set for a time that is over.
                 continue;
             }
-            self.alarm.set(&self.clock, alarm, cx.waker());
+            self.clock.wake_at(alarm, cx.waker());
             return fed;
         }
     }
@@ -67,9 +67,6 @@ where
 
 impl<Fd, Op: fmt::Debug, Ck> fmt::Debug for Clocked<Fd, Op, Ck> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clocked")
-            .field("drive", &self.drive)
-            .field("now", &self.now)
-            .finish_non_exhaustive()
+        f.debug_struct("Clocked").field("drive", &self.drive).finish_non_exhaustive()
     }
 }

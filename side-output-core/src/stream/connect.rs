@@ -7,7 +7,7 @@ use crate::operator::{
     KeyedBroadcastProcess, KeyedCo, KeyedCoProcess, Reconcile, ReconcileWithin,
 };
 use crate::output::{Context as RecordContext, Routes, Splitter};
-use crate::time::{Alignment, Clock, Mark, Timestamp};
+use crate::time::{Alignment, Barriers, Clock, Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::Hash;
@@ -21,53 +21,39 @@ const RIGHT: usize = 1;
 ///
 /// The inputs take turns; when one has nothing ready, the other has them all. The watermark is the
 /// lower one of both, see [`Alignment::connected`]. An input that ends early leaves the time to
-/// the other. An input whose barrier has come waits until that of the other has.
+/// the other. An input whose barrier has come waits until that of the other has, see [`Barriers`].
 pub struct ConnectFeed<T, A: Source<T>, U, B: Source<U>> {
-    left: Side<T, A>,
-    right: Side<U, B>,
+    /// `None` after its end, as the other.
+    left: Option<DataFeed<T, A>>,
+    right: Option<DataFeed<U, B>>,
     alignment: Alignment,
+    barriers: Barriers,
     /// Whose turn is next.
     turn: usize,
     /// The first input waits for the end of the second.
     right_first: bool,
-    barrier: Option<u64>,
     /// What the operator had no room for.
-    pending: VecDeque<Element<Either<T, U>>>,
+    pending: VecDeque<Pending<Either<T, U>>>,
 }
 
-struct Side<T, Src: Source<T>> {
-    /// `None` after the end.
-    feed: Option<DataFeed<T, Src>>,
-    /// A barrier has come, and the other input has not reached it.
-    blocked: bool,
-}
-
-impl<T, Src: Source<T>> Side<T, Src> {
-    const fn new(stream: DataStream<T, Src>) -> Self {
-        Self { feed: Some(DataFeed(stream)), blocked: false }
-    }
-
-    fn poll<X, W: Fn(T) -> X, K: Intake<X>>(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Entrance<'_, W, X, K>,
-    ) -> Fed {
-        match &mut self.feed {
-            Some(feed) if !self.blocked => feed.feed(cx, into),
-            _ => Fed::Pending,
-        }
-    }
+/// What is still to be handed to the operator.
+enum Pending<X> {
+    Element(Element<X>),
+    /// The end of this input.
+    End(usize),
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
     pub(super) fn new(left: DataStream<T, A>, right: DataStream<U, B>, right_first: bool) -> Self {
+        let mut barriers = Barriers::new(2);
+        barriers.set_unread(LEFT, right_first);
         Self {
-            left: Side::new(left),
-            right: Side::new(right),
+            left: Some(DataFeed(left)),
+            right: Some(DataFeed(right)),
             alignment: Alignment::connected(2),
+            barriers,
             turn: RIGHT,
             right_first,
-            barrier: None,
             pending: VecDeque::new(),
         }
     }
@@ -79,70 +65,62 @@ impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
         cx: &mut Context<'_>,
         intake: &mut K,
     ) -> ControlFlow<Fed, bool> {
-        if side == LEFT && self.right_first && self.right.feed.is_some() {
+        let unread = side == LEFT && self.right_first && self.right.is_some();
+        if unread || self.barriers.is_blocked(side) {
             return ControlFlow::Continue(false);
         }
-        let Self { left, right, alignment, barrier, pending, .. } = self;
+        let Self { left, right, alignment, barriers, pending, .. } = self;
         let (fed, full) = if side == LEFT {
             let mut entrance =
-                Entrance::new(side, Either::Left, alignment, barrier, pending, intake);
-            (left.poll(cx, &mut entrance), entrance.full)
+                Entrance::new(side, Either::Left, alignment, barriers, pending, intake);
+            let fed = left.as_mut().map_or(Fed::Pending, |feed| feed.feed(cx, &mut entrance));
+            (fed, entrance.full)
         } else {
             let mut entrance =
-                Entrance::new(side, Either::Right, alignment, barrier, pending, intake);
-            (right.poll(cx, &mut entrance), entrance.full)
+                Entrance::new(side, Either::Right, alignment, barriers, pending, intake);
+            let fed = right.as_mut().map_or(Fed::Pending, |feed| feed.feed(cx, &mut entrance));
+            (fed, entrance.full)
         };
         match fed {
             Fed::Failed(_) => ControlFlow::Break(fed),
             Fed::More if full => ControlFlow::Break(Fed::More),
             // A barrier stopped it.
             Fed::More => {
-                self.block(side);
-                self.pass_barrier();
+                self.pass_barriers();
                 ControlFlow::Continue(true)
             }
             Fed::Pending => ControlFlow::Continue(false),
             Fed::End => {
-                self.end(side);
+                if side == LEFT {
+                    self.left = None;
+                } else {
+                    self.right = None;
+                    self.barriers.set_unread(LEFT, false);
+                }
+                self.barriers.on_end(side);
+                self.pending.push_back(Pending::End(side));
                 let marks = self.alignment.on_watermark(side, Timestamp::MAX);
-                self.pending.extend(marks.map(Element::Mark));
-                self.pass_barrier();
+                self.pending.extend(marks.map(Element::Mark).map(Pending::Element));
+                self.pass_barriers();
                 ControlFlow::Continue(true)
             }
         }
     }
 
-    const fn block(&mut self, side: usize) {
-        if side == LEFT { self.left.blocked = true } else { self.right.blocked = true }
-    }
-
-    fn end(&mut self, side: usize) {
-        if side == LEFT { self.left.feed = None } else { self.right.feed = None }
-    }
-
-    /// Lets the barrier through once both inputs stand before it, or have ended.
-    fn pass_barrier(&mut self) {
-        let left = self.left.blocked || self.left.feed.is_none();
-        let right = self.right.blocked || self.right.feed.is_none();
-        // "Configuration first" reads the first input not at all: it does not hold up a cut.
-        let left = left || (self.right_first && self.right.feed.is_some());
-        if left
-            && right
-            && let Some(id) = self.barrier.take()
-        {
-            self.left.blocked = false;
-            self.right.blocked = false;
-            self.pending.push_back(Element::Mark(Mark::Barrier(id)));
+    fn pass_barriers(&mut self) {
+        while let Some(id) = self.barriers.pass() {
+            self.pending.push_back(Pending::Element(Element::Mark(Mark::Barrier(id))));
         }
     }
 
     fn flush<K: Intake<Either<T, U>>>(&mut self, intake: &mut K) -> ControlFlow<()> {
-        while let Some(element) = self.pending.pop_front() {
-            match element {
-                Element::Record { value, at } => {
+        while let Some(pending) = self.pending.pop_front() {
+            match pending {
+                Pending::Element(Element::Record { value, at }) => {
                     intake.record(value, at.unwrap_or(Timestamp::MIN))?;
                 }
-                Element::Mark(mark) => intake.mark(mark)?,
+                Pending::Element(Element::Mark(mark)) => intake.mark(mark)?,
+                Pending::End(input) => intake.input_end(input)?,
             }
         }
         ControlFlow::Continue(())
@@ -169,7 +147,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Feed for ConnectFeed<T, A, U, B> {
             if moved || !self.pending.is_empty() {
                 continue;
             }
-            if self.left.feed.is_none() && self.right.feed.is_none() {
+            if self.left.is_none() && self.right.is_none() {
                 return Fed::End;
             }
             return Fed::Pending;
@@ -188,8 +166,8 @@ struct Entrance<'a, W, X, K> {
     side: usize,
     wrap: W,
     alignment: &'a mut Alignment,
-    barrier: &'a mut Option<u64>,
-    pending: &'a mut VecDeque<Element<X>>,
+    barriers: &'a mut Barriers,
+    pending: &'a mut VecDeque<Pending<X>>,
     intake: &'a mut K,
     /// It was the operator that asked to stop.
     full: bool,
@@ -200,18 +178,18 @@ impl<'a, W, X, K: Intake<X>> Entrance<'a, W, X, K> {
         side: usize,
         wrap: W,
         alignment: &'a mut Alignment,
-        barrier: &'a mut Option<u64>,
-        pending: &'a mut VecDeque<Element<X>>,
+        barriers: &'a mut Barriers,
+        pending: &'a mut VecDeque<Pending<X>>,
         intake: &'a mut K,
     ) -> Self {
-        Self { side, wrap, alignment, barrier, pending, intake, full: false }
+        Self { side, wrap, alignment, barriers, pending, intake, full: false }
     }
 
     /// Gives the marks on as long as there is room; the rest waits.
     fn forward(&mut self, marks: crate::time::Marks) {
         for mark in marks {
             if self.full {
-                self.pending.push_back(Element::Mark(mark));
+                self.pending.push_back(Pending::Element(Element::Mark(mark)));
             } else {
                 self.full = self.intake.mark(mark).is_break();
             }
@@ -232,7 +210,8 @@ impl<T, X, W: Fn(T) -> X, K: Intake<X>> Intake<T> for Entrance<'_, W, X, K> {
         }
         let value = (self.wrap)(value);
         if self.full {
-            self.pending.push_back(Element::Record { value, at: at.known() });
+            let record = Element::Record { value, at: at.known() };
+            self.pending.push_back(Pending::Element(record));
         } else {
             self.full = self.intake.record(value, at).is_break();
         }
@@ -241,8 +220,10 @@ impl<T, X, W: Fn(T) -> X, K: Intake<X>> Intake<T> for Entrance<'_, W, X, K> {
 
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
         if let Mark::Barrier(id) = mark {
-            *self.barrier = Some(id);
-            return ControlFlow::Break(());
+            self.barriers.on_barrier(self.side, id);
+            if self.barriers.is_blocked(self.side) {
+                return ControlFlow::Break(());
+            }
         }
         let marks = self.alignment.on_mark(self.side, mark);
         self.forward(marks);

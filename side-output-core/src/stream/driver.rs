@@ -16,6 +16,12 @@ pub trait Intake<T> {
 
     /// Takes a mark; after a `Break` the feed must stop for this time.
     fn mark(&mut self, mark: Mark) -> ControlFlow<()>;
+
+    /// Takes the end of one of several inputs; see [`Operator::on_input_end`].
+    fn input_end(&mut self, input: usize) -> ControlFlow<()> {
+        let _ = input;
+        ControlFlow::Continue(())
+    }
 }
 
 /// How a feed stopped.
@@ -251,6 +257,13 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
                 *self.due = Some(mark);
                 ControlFlow::Break(())
             }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn input_end(&mut self, input: usize) -> ControlFlow<()> {
+        match self.turn.input_end(self.op, input) {
+            Ok(()) => self.go_on(),
             Err(error) => self.fail(error),
         }
     }

@@ -7,6 +7,7 @@ use crate::time::{
     WatermarkGenerator, Watermarks,
 };
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::task::{Context, Waker};
 
@@ -17,8 +18,8 @@ pub type TimestampStreams<T, Src, F, G, I, S> =
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Gives each record its timestamp, and the stream its watermarks.
     ///
-    /// Watermarks from upstream are dropped, except the end of the input. The result is one
-    /// stream, or, with a [bound on future timestamps](Watermarks::max_future_skew), the streams
+    /// Watermarks and idleness from upstream are dropped, except the end of the input. The result
+    /// is one stream, or, with a [bound on future timestamps](Watermarks::max_future_skew), the streams
     /// `records` and `future_skew`.
     ///
     /// # Examples
@@ -100,7 +101,10 @@ where
     type Streams = OperatorStreams<Fd, AssignTimestamps<T, F, G, Self>>;
 
     fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G, NeverIdle, Self>) -> Self::Streams {
-        Hub::open(Drive::new(feed, AssignTimestamps::new(timestamp, watermarks)))
+        Hub::open(Drive::new(
+            feed,
+            AssignTimestamps::new(timestamp, watermarks).forwarding_idleness(),
+        ))
     }
 }
 
@@ -169,10 +173,7 @@ where
 
     #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        match mark {
-            Mark::Watermark(watermark) if watermark != Timestamp::MAX => ControlFlow::Continue(()),
-            mark => self.intake.mark(mark),
-        }
+        if self.emission.passes(mark) { self.intake.mark(mark) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -181,15 +182,23 @@ pub trait Idleness {
     /// Whether it is so at all.
     const POSSIBLE: bool;
 
+    /// The waker to ask the stream with.
+    fn waker(&mut self, waker: &Waker) -> Waker;
+
     /// Notes that a record came.
     fn touch(&mut self);
 
-    /// Whether nothing came for too long; if not, wakes `waker` when that can be.
+    /// Whether nothing came for too long, also now; if not, wakes `waker` when that can be.
     fn is_over(&mut self, waker: &Waker) -> bool;
 }
 
 impl Idleness for NeverIdle {
     const POSSIBLE: bool = false;
+
+    #[inline]
+    fn waker(&mut self, waker: &Waker) -> Waker {
+        waker.clone()
+    }
 
     #[inline]
     fn touch(&mut self) {}
@@ -203,24 +212,27 @@ impl Idleness for NeverIdle {
 impl<C: Clock> Idleness for IdleAfter<C> {
     const POSSIBLE: bool = true;
 
+    fn waker(&mut self, waker: &Waker) -> Waker {
+        self.quiet.waker(waker)
+    }
+
     fn touch(&mut self) {
-        let now = self.now();
-        self.since = Some(now);
+        self.quiet.end();
     }
 
     fn is_over(&mut self, waker: &Waker) -> bool {
-        let now = self.now();
-        let deadline = *self.since.get_or_insert(now) + self.timeout;
-        if now >= deadline {
-            return true;
+        let now = self.clock.now();
+        let left = self.timeout - self.quiet.wait(now, self.timeout);
+        if left > 0 {
+            // When it rings, there may be more left.
+            self.clock.wake_at(now.saturating_add_millis(left), waker);
         }
-        // When it rings, the deadline may have moved on.
-        self.alarm.set(&self.clock, deadline, waker);
-        false
+        left <= 0
     }
 }
 
-/// Feeds a stream and declares it idle when nothing comes for too long.
+/// Feeds a stream and declares it idle when nothing comes for too long. The stream's own idleness
+/// is dropped: its watermarks are, and nobody would wait for what made it idle.
 pub struct IdleFeed<Fd: Feed, I> {
     feed: Fd,
     idleness: I,
@@ -242,15 +254,18 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { feed, idleness, idle, held } = self;
         if !I::POSSIBLE {
-            return feed.feed(cx, intake);
+            let mut waking =
+                Waking::<_, _, I> { intake, idle, held, records: false, of: PhantomData };
+            return feed.feed(cx, &mut waking);
         }
         if let Some((value, at)) = held.take()
             && intake.record(value, at).is_break()
         {
             return Fed::More;
         }
-        let mut waking = Waking { intake, idle, held, records: false };
-        let fed = feed.feed(cx, &mut waking);
+        let waker = idleness.waker(cx.waker());
+        let mut waking = Waking::<_, _, I> { intake, idle, held, records: false, of: PhantomData };
+        let fed = feed.feed(&mut Context::from_waker(&waker), &mut waking);
         if waking.records {
             idleness.touch();
         }
@@ -280,17 +295,21 @@ impl<Fd: Feed, I: fmt::Debug> fmt::Debug for IdleFeed<Fd, I> {
 }
 
 /// Ends the idleness with the next record.
-struct Waking<'a, T, K> {
+struct Waking<'a, T, K, I> {
     intake: &'a mut K,
     idle: &'a mut bool,
     held: &'a mut Option<(T, Timestamp)>,
     records: bool,
+    of: PhantomData<I>,
 }
 
 #[expect(clippy::inline_always, reason = "left alone it stays a call for every record")]
-impl<T, K: Intake<T>> Intake<T> for Waking<'_, T, K> {
+impl<T, K: Intake<T>, I: Idleness> Intake<T> for Waking<'_, T, K, I> {
     #[inline(always)]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        if !I::POSSIBLE {
+            return self.intake.record(value, at);
+        }
         self.records = true;
         if std::mem::take(self.idle) && self.intake.mark(Mark::Active).is_break() {
             *self.held = Some((value, at));
@@ -301,6 +320,9 @@ impl<T, K: Intake<T>> Intake<T> for Waking<'_, T, K> {
 
     #[inline]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        self.intake.mark(mark)
+        match mark {
+            Mark::Idle | Mark::Active => ControlFlow::Continue(()),
+            mark => self.intake.mark(mark),
+        }
     }
 }

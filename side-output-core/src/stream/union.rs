@@ -2,7 +2,7 @@ use super::source::CHUNK;
 use super::{BoxSource, DataStream, Source};
 use crate::error::StreamError;
 use crate::output::Lane;
-use crate::time::{Alignment, Mark, Timestamp};
+use crate::time::{Alignment, Barriers, Mark, Timestamp};
 use std::fmt;
 use std::task::{Context, Poll};
 
@@ -10,11 +10,10 @@ use std::task::{Context, Poll};
 pub struct UnionSource<T> {
     inputs: Vec<UnionInput<T>>,
     alignment: Alignment,
+    barriers: Barriers,
     /// The input that is asked first.
     next: usize,
     chunk: Lane<T>,
-    /// The cut that some inputs have reached already.
-    barrier: Option<u64>,
     ended: bool,
 }
 
@@ -23,7 +22,6 @@ struct UnionInput<T> {
     stream: Option<BoxSource<T>>,
     /// What came after a barrier that the other inputs have not reached yet.
     held: Lane<T>,
-    blocked: bool,
 }
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
@@ -54,8 +52,8 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         let mut inputs = vec![UnionInput::new(BoxSource::new(self))];
         inputs.extend(others.into_inputs().into_iter().map(UnionInput::new));
         let alignment = Alignment::union(inputs.len());
-        let (chunk, barrier) = (Lane::new(), None);
-        let source = UnionSource { inputs, alignment, next: 0, chunk, barrier, ended: false };
+        let (barriers, chunk) = (Barriers::new(inputs.len()), Lane::new());
+        let source = UnionSource { inputs, alignment, barriers, next: 0, chunk, ended: false };
         DataStream::new(BoxSource::new(source), "union")
     }
 }
@@ -95,7 +93,7 @@ impl<T: Send + 'static> UnionInputs<T> for Vec<DataStream<T>> {
 
 impl<T> UnionInput<T> {
     const fn new(stream: BoxSource<T>) -> Self {
-        Self { stream: Some(stream), held: Lane::new(), blocked: false }
+        Self { stream: Some(stream), held: Lane::new() }
     }
 }
 
@@ -163,7 +161,7 @@ impl<T> UnionSource<T> {
         into: &mut Lane<T>,
     ) -> Poll<Result<(), StreamError>> {
         let input = &mut self.inputs[index];
-        if input.blocked {
+        if self.barriers.is_blocked(index) {
             return Poll::Pending;
         }
         if !input.held.is_empty() {
@@ -187,7 +185,8 @@ impl<T> UnionSource<T> {
                 self.chunk = chunk;
                 input.stream = None;
                 self.align(index, Mark::Watermark(Timestamp::MAX), into);
-                self.pass_barrier(into);
+                self.barriers.on_end(index);
+                self.pass_barriers(into);
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -215,13 +214,14 @@ impl<T> UnionSource<T> {
             }
             taken = before;
             if let Mark::Barrier(id) = mark {
-                self.barrier = Some(id);
-                self.inputs[input].blocked = true;
-                break;
+                self.barriers.on_barrier(input, id);
+                if self.barriers.is_blocked(input) {
+                    break;
+                }
             }
             self.align(input, mark, into);
         }
-        if values.len() > 0 && !self.inputs[input].blocked {
+        if values.len() > 0 && !self.barriers.is_blocked(input) {
             self.wake(input, into);
             values.for_each(|(index, value)| into.push(value, time(index)));
             drop(marks);
@@ -229,7 +229,7 @@ impl<T> UnionSource<T> {
             let held = &mut self.inputs[input].held;
             values.for_each(|(index, value)| held.push(value, time(index)));
             held.marks.extend(marks.map(|(at, mark)| (at - taken, mark)));
-            self.pass_barrier(into);
+            self.pass_barriers(into);
         }
         chunk.clear();
         chunk
@@ -248,12 +248,8 @@ impl<T> UnionSource<T> {
         }
     }
 
-    /// Lets a barrier through once every input that has not ended stands before it.
-    fn pass_barrier(&mut self, into: &mut Lane<T>) {
-        let Some(id) = self.barrier else { return };
-        if self.inputs.iter().all(|input| input.blocked || input.stream.is_none()) {
-            self.barrier = None;
-            self.inputs.iter_mut().for_each(|input| input.blocked = false);
+    fn pass_barriers(&mut self, into: &mut Lane<T>) {
+        while let Some(id) = self.barriers.pass() {
             into.mark(Mark::Barrier(id));
         }
     }

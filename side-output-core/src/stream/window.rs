@@ -3,7 +3,7 @@ use crate::operator::{
     Aggregated, Applied, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy,
     LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
 };
-use crate::window::{Aggregate, Assigner, Trigger, Window, WindowProcess};
+use crate::window::{Aggregate, Assigner, Trigger, TriggerOf, Window, WindowProcess};
 use std::fmt;
 use std::hash::Hash;
 use std::time::Duration;
@@ -139,7 +139,8 @@ where
         Self { keyed, windows: windows.with_final_panes() }
     }
 
-    /// Fires windows by `trigger` instead of at their end.
+    /// Fires windows by `trigger` instead of at their end; those that merge, by a
+    /// [`MergingTrigger`](crate::window::MergingTrigger).
     pub fn trigger<Tr2: Trigger<T>>(
         self,
         trigger: Tr2,
@@ -201,6 +202,7 @@ where
         aggregate: G,
     ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Aggregated<G, L>>
     where
+        Tr: TriggerOf<T, A::Merging>,
         G: Aggregate<In = T>,
         L: LateDecided + LatePolicy,
     {
@@ -232,6 +234,7 @@ where
     pub fn reduce<R>(self, reduce: R) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Reduced<R, L>>
     where
         T: Clone,
+        Tr: TriggerOf<T, A::Merging>,
         R: FnMut(&mut T, T),
         L: LateDecided + LatePolicy,
     {
@@ -277,6 +280,7 @@ where
     ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Applied<Fn, R, L>>
     where
         T: Clone,
+        Tr: TriggerOf<T, A::Merging>,
         Fn: FnMut(&K, Window, &[T]) -> R,
         L: LateDecided + LatePolicy,
     {
@@ -291,6 +295,7 @@ where
     ) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Processed<P, L>>
     where
         T: Clone,
+        Tr: TriggerOf<T, A::Merging>,
         P: WindowProcess<In = T, Key = K>,
         L: LateDecided + ProcessLate<P>,
     {

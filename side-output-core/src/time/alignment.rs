@@ -1,21 +1,30 @@
 use super::{Mark, Timestamp};
 
-/// What several inputs together say about time: the watermark and the idleness of their merger.
+/// The time of several inputs together: the watermark and the idleness of their merger.
 ///
-/// The watermark is the lowest of all inputs that speak. An idle input does not hold it back, an
-/// ended one neither, and a watermark that goes back is ignored. When all inputs are idle, so is
-/// the merger.
+/// With every watermark and every change of status, the merger's watermark is derived anew: it is
+/// the lowest of the active inputs', and where all inputs are idle, the highest of all, since
+/// nothing holds back what was promised. It never goes back. An idle input does not hold it back,
+/// an ended one neither, and an input's watermark that goes back is ignored. When all inputs are
+/// idle, so is the merger.
 ///
-/// The two kinds of mergers differ in what an input is worth when it comes back from being idle:
+/// The two kinds of mergers differ in how an input counts that comes back from being idle:
 ///
 /// - in a [`union`](Self::union) its watermark counts again once it has caught up with the
-///   merger's, so that it does not hold back the others in the meantime; and when the last input
-///   becomes idle, the merger's watermark goes up to the highest of them;
+///   merger's, so that it does not hold back the others in the meantime;
 /// - where inputs are [`connected`](Self::connected) it counts at once, and the merger's watermark
 ///   waits for it.
 ///
 /// An input that has ended stands at [`Timestamp::MAX`], but the merger ends only when all inputs
 /// have: while the rest is idle, an ended input does not end the time of those that may come back.
+///
+/// # Differences from Apache Flink
+///
+/// Flink derives the time of a union only with some changes of status, so that it depends on the
+/// order in which inputs become idle, and stands still when an input comes back that is ahead of it
+/// while all other active ones are behind (flink#29024). When all of two connected inputs are idle,
+/// Flink leaves their time where the last one left it. And when an input has ended and the others
+/// are idle or behind, Flink goes to the end of time at once.
 ///
 /// # Examples
 ///
@@ -36,11 +45,11 @@ pub struct Alignment {
     inputs: Vec<Input>,
     watermark: Timestamp,
     idle: bool,
-    /// Whether an input that comes back has to catch up before it counts.
+    /// Whether an active input has to have caught up before it counts.
     catch_up: bool,
 }
 
-/// What one input said.
+/// The last that came from one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Input {
@@ -51,10 +60,7 @@ struct Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Status {
-    /// Its watermark counts.
-    Aligned,
-    /// It speaks, but has to catch up first.
-    Behind,
+    Active,
     Idle,
     Ended,
 }
@@ -89,7 +95,7 @@ impl Alignment {
     }
 
     fn new(inputs: usize, catch_up: bool) -> Self {
-        let input = Input { watermark: Timestamp::MIN, status: Status::Aligned };
+        let input = Input { watermark: Timestamp::MIN, status: Status::Active };
         Self { inputs: vec![input; inputs], watermark: Timestamp::MIN, idle: false, catch_up }
     }
 
@@ -126,77 +132,60 @@ impl Alignment {
 
     /// Takes a watermark of `input`; [`Timestamp::MAX`] is its end. An idle input becomes active.
     pub fn on_watermark(&mut self, input: usize, watermark: Timestamp) -> Marks {
-        let first = self.on_active(input).next();
-        if watermark == Timestamp::MAX {
-            self.inputs[input].status = Status::Ended;
-            if self.inputs.iter().all(|input| input.status == Status::Ended) {
-                return Marks { first, second: self.raise(watermark) };
-            }
-            // What is left may be idle, and then so is the merger.
-            return Marks { first, ..self.settle(self.inputs[input].watermark) };
-        }
         let entry = &mut self.inputs[input];
-        if watermark <= entry.watermark || entry.status == Status::Ended {
-            return Marks { first, second: None };
+        let is_news = watermark > entry.watermark || entry.status == Status::Idle;
+        if entry.status == Status::Ended || !is_news {
+            return Marks::default();
         }
-        entry.watermark = watermark;
-        if watermark >= self.watermark {
-            entry.status = Status::Aligned;
+        if watermark == Timestamp::MAX {
+            entry.status = Status::Ended;
+        } else {
+            entry.status = Status::Active;
+            entry.watermark = watermark.max(entry.watermark);
         }
-        Marks { first, second: self.raise_to_lowest() }
+        self.derive()
     }
 
     /// Notes that `input` is idle.
     pub fn on_idle(&mut self, input: usize) -> Marks {
-        let entry = &mut self.inputs[input];
-        if matches!(entry.status, Status::Idle | Status::Ended) {
-            return Marks::default();
-        }
-        entry.status = Status::Idle;
-        let watermark = entry.watermark;
-        self.settle(watermark)
+        self.change(input, Status::Active, Status::Idle)
     }
 
-    /// Notes that `input` speaks again; also to be called for a record of an idle input.
+    /// Notes that `input` is active again; also to be called for a record of an idle input.
     pub fn on_active(&mut self, input: usize) -> Marks {
-        let entry = &mut self.inputs[input];
-        if entry.status != Status::Idle {
+        self.change(input, Status::Idle, Status::Active)
+    }
+
+    fn change(&mut self, input: usize, from: Status, to: Status) -> Marks {
+        let status = &mut self.inputs[input].status;
+        if *status != from {
             return Marks::default();
         }
-        let behind = self.catch_up && entry.watermark < self.watermark;
-        entry.status = if behind { Status::Behind } else { Status::Aligned };
-        let first = std::mem::take(&mut self.idle).then_some(Mark::Active);
-        Marks { first, second: None }
+        *status = to;
+        self.derive()
     }
 
-    /// An input that stood at `watermark` left those that speak.
-    fn settle(&mut self, watermark: Timestamp) -> Marks {
-        let speaking = |input: &Input| matches!(input.status, Status::Aligned | Status::Behind);
-        if self.inputs.iter().any(speaking) {
-            return Marks { first: None, second: self.raise_to_lowest() };
-        }
-        let highest = self.inputs.iter().map(|input| input.watermark).max();
-        // The others were waiting for this input: nothing is to be expected before the highest.
-        let raised = match highest {
-            Some(highest) if self.catch_up && watermark == self.watermark => self.raise(highest),
-            _ => None,
+    /// The time and the status that follow from those of the inputs, where they change.
+    fn derive(&mut self) -> Marks {
+        let is = |status| move |input: &&Input| input.status == status;
+        let active = self.inputs.iter().any(|input| input.status == Status::Active);
+        let idle = !active && self.inputs.iter().any(|input| input.status == Status::Idle);
+        let inputs = self.inputs.iter();
+        let time = if active {
+            let counts = |at: &Timestamp| !self.catch_up || *at >= self.watermark;
+            inputs.filter(is(Status::Active)).map(|input| input.watermark).filter(counts).min()
+        } else if idle {
+            inputs.map(|input| input.watermark).max()
+        } else {
+            Some(Timestamp::MAX)
         };
-        let idle = (!std::mem::replace(&mut self.idle, true)).then_some(Mark::Idle);
-        Marks { first: raised, second: idle }
-    }
-
-    fn raise_to_lowest(&mut self) -> Option<Mark> {
-        let aligned = self.inputs.iter().filter(|input| input.status == Status::Aligned);
-        let lowest = aligned.map(|input| input.watermark).min()?;
-        self.raise(lowest)
-    }
-
-    fn raise(&mut self, watermark: Timestamp) -> Option<Mark> {
-        if watermark <= self.watermark {
-            return None;
+        let raised = time.filter(|time| *time > self.watermark).map(Mark::Watermark);
+        self.watermark = self.watermark.max(time.unwrap_or(self.watermark));
+        match (std::mem::replace(&mut self.idle, idle), idle) {
+            (true, false) => Marks { first: Some(Mark::Active), second: raised },
+            (false, true) => Marks { first: raised, second: Some(Mark::Idle) },
+            _ => Marks { first: raised, second: None },
         }
-        self.watermark = watermark;
-        Some(Mark::Watermark(watermark))
     }
 }
 
@@ -259,5 +248,123 @@ mod tests {
         assert!(union.on_watermark(0, at(30)).eq([Mark::Active, watermark(30)]));
         assert!(union.on_watermark(0, Timestamp::MAX).eq([Mark::Watermark(Timestamp::MAX)]));
         assert_eq!(union.on_watermark(0, Timestamp::MAX).count(), 0);
+    }
+
+    /// What `steps` come to: an input's number, and the watermark or status that it sends.
+    fn after(alignment: &mut Alignment, steps: &[(usize, Mark)]) -> i64 {
+        for (input, mark) in steps {
+            alignment.on_mark(*input, *mark).for_each(drop);
+        }
+        alignment.watermark().as_millis()
+    }
+
+    #[test]
+    fn fault_27_time_does_not_depend_on_the_order_in_which_inputs_become_idle() {
+        let before = [
+            (0, watermark(10)),
+            (1, watermark(100)),
+            (2, watermark(300)),
+            (0, Mark::Idle),
+            (0, watermark(50)),
+            (2, Mark::Idle),
+        ];
+        for order in [[0, 1], [1, 0]] {
+            let mut union = Alignment::union(3);
+            assert_eq!(after(&mut union, &before), 100);
+            assert_eq!(after(&mut union, &order.map(|input| (input, Mark::Idle))), 300);
+            assert!(union.is_idle());
+        }
+        for order in [[0, 1], [1, 0]] {
+            let mut connected = Alignment::connected(2);
+            assert_eq!(after(&mut connected, &[(0, watermark(10)), (1, watermark(100))]), 10);
+            assert_eq!(after(&mut connected, &order.map(|input| (input, Mark::Idle))), 100);
+        }
+    }
+
+    #[test]
+    fn fault_27_an_input_that_comes_back_ahead_of_time_moves_it() {
+        let before = [
+            (0, watermark(8)),
+            (1, watermark(8)),
+            (2, watermark(5)),
+            (2, Mark::Idle),
+            (0, watermark(10)),
+            (1, watermark(100)),
+            (2, Mark::Active),
+            (1, Mark::Idle),
+            (0, Mark::Idle),
+        ];
+        let mut union = Alignment::union(3);
+        assert_eq!(after(&mut union, &before), 10);
+        assert!(union.on_active(1).eq([watermark(100)]));
+        // Input 2 is still behind where inputs are connected, and counts there.
+        let mut connected = Alignment::connected(3);
+        assert_eq!(after(&mut connected, &before), 10);
+        assert_eq!(connected.on_active(1).count(), 0);
+        assert!(connected.on_idle(2).eq([watermark(100)]));
+    }
+
+    /// The rule, from the state of all inputs: `None` of an ended one, else watermark and idleness.
+    fn derived(inputs: &[Option<(i64, bool)>], last: &[i64], time: i64, union: bool) -> i64 {
+        let mut counted: Vec<i64> = Vec::new();
+        for (at, idle) in inputs.iter().flatten() {
+            if !idle && (!union || *at >= time) {
+                counted.push(*at);
+            }
+        }
+        counted.sort_unstable();
+        let lowest = counted.first().copied().unwrap_or(time);
+        let all_idle = inputs.iter().flatten().all(|(_, idle)| *idle);
+        let derived = if all_idle { last.iter().copied().max().unwrap_or(time) } else { lowest };
+        derived.max(time)
+    }
+
+    #[test]
+    fn fault_27_time_follows_the_rule_at_every_step() {
+        let mut seed = 27_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        for run in 0..2_000 {
+            let (union, count) = (run % 2 == 0, 1 + run / 2 % 4);
+            let mut alignment =
+                if union { Alignment::union(count) } else { Alignment::connected(count) };
+            let mut inputs = vec![Some((i64::MIN, false)); count];
+            let (mut last, mut time, mut idle) = (vec![i64::MIN; count], i64::MIN, false);
+            for _ in 0..40 {
+                let input = usize::try_from(random(count as u64)).unwrap();
+                let mark = match random(12) {
+                    0..=3 => Mark::Idle,
+                    4..=5 => Mark::Active,
+                    6 if random(8) == 0 => Mark::Watermark(Timestamp::MAX),
+                    _ => watermark(random(20).cast_signed()),
+                };
+                let marks: Vec<Mark> = alignment.on_mark(input, mark).collect();
+                if let Some((at, is_idle)) = &mut inputs[input] {
+                    match mark {
+                        Mark::Idle => *is_idle = true,
+                        Mark::Active => *is_idle = false,
+                        Mark::Watermark(Timestamp::MAX) => inputs[input] = None,
+                        Mark::Watermark(to) => {
+                            *at = to.as_millis().max(*at);
+                            last[input] = *at;
+                            *is_idle = false;
+                        }
+                        Mark::Barrier(_) => {}
+                    }
+                }
+                let ended = inputs.iter().all(Option::is_none);
+                let now = if ended { i64::MAX } else { derived(&inputs, &last, time, union) };
+                let now_idle = !ended && inputs.iter().flatten().all(|(_, idle)| *idle);
+                let mut expected = Vec::new();
+                expected.extend((idle && !now_idle).then_some(Mark::Active));
+                expected.extend((now > time).then_some(watermark(now)));
+                expected.extend((!idle && now_idle).then_some(Mark::Idle));
+                assert_eq!(marks, expected, "run {run}, {mark:?} of {input}: {inputs:?}");
+                (time, idle) = (now, now_idle);
+                assert_eq!((alignment.watermark(), alignment.is_idle()), (at(time), idle));
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 use super::generator::{BoundedOutOfOrderness, Punctuated};
 use super::timestamp::saturating_millis;
-use super::{Advice, Alarm, Clock, Timestamp, WatermarkGenerator};
+use super::{Advice, Clock, Mark, Monotonic, Quiet, Timestamp, WatermarkGenerator};
 use std::fmt;
 use std::time::Duration;
 
@@ -47,20 +47,10 @@ pub struct NeverIdle;
 /// Streams that are idle after a while without a record.
 #[derive(Clone, Debug)]
 pub struct IdleAfter<C> {
-    pub(crate) timeout: Duration,
-    pub(crate) clock: C,
-    /// When the last record came, or waiting began.
-    pub(crate) since: Option<Timestamp>,
-    /// The highest time the clock ever showed: a clock that goes back delays, and does no more.
-    pub(crate) latest: Timestamp,
-    pub(crate) alarm: Alarm,
-}
-
-impl<C: Clock> IdleAfter<C> {
-    pub(crate) fn now(&mut self) -> Timestamp {
-        self.latest = self.latest.max(self.clock.now());
-        self.latest
-    }
+    /// Milliseconds.
+    pub(crate) timeout: i64,
+    pub(crate) clock: Monotonic<C>,
+    pub(crate) quiet: Quiet,
 }
 
 /// Timestamps may be as far in the future as they like.
@@ -150,6 +140,9 @@ impl<G, I, S> Watermarks<G, I, S> {
     /// Declares the stream idle when no record came for `timeout`, so that it does not hold back
     /// the time of those it is united with. A stream that never had a record becomes idle too.
     ///
+    /// Only the time counts in which the stream was asked for a record and had none: not the time
+    /// that a reader spends with the last one.
+    ///
     /// # Examples
     ///
     /// ```
@@ -165,8 +158,8 @@ impl<G, I, S> Watermarks<G, I, S> {
         clock: C,
     ) -> Watermarks<G, IdleAfter<C>, S> {
         let Self { generator, period, skew, .. } = self;
-        let (since, latest, alarm) = (None, Timestamp::MIN, Alarm::default());
-        let idleness = IdleAfter { timeout, clock, since, latest, alarm };
+        let (timeout, clock) = (saturating_millis(timeout), Monotonic::new(clock));
+        let idleness = IdleAfter { timeout, clock, quiet: Quiet::default() };
         Watermarks { generator, period, idleness, skew }
     }
 
@@ -211,6 +204,13 @@ impl<G> Emission<G> {
         let watermark = proposed.filter(|watermark| *watermark > self.emitted)?;
         self.emitted = watermark;
         Some(watermark)
+    }
+
+    /// Whether a mark from upstream goes on: no watermark but the end, and that one once.
+    #[inline]
+    pub(crate) fn passes(&mut self, mark: Mark) -> bool {
+        let Mark::Watermark(watermark) = mark else { return true };
+        watermark == Timestamp::MAX && std::mem::replace(&mut self.emitted, watermark) != watermark
     }
 
     #[inline]

@@ -9,6 +9,7 @@ use std::time::Duration;
 /// Working days, from Monday to Friday; a record of the weekend belongs to no window:
 ///
 /// ```
+/// use side_output::window::Separate;
 /// use side_output::{Assigner, EventTime, Timestamp, Window};
 ///
 /// const DAY: i64 = 86_400;
@@ -18,6 +19,7 @@ use std::time::Duration;
 /// impl Assigner for WorkingDays {
 ///     type Windows = std::option::IntoIter<Window>;
 ///     type Trigger = EventTime;
+///     type Merging = Separate;
 ///
 ///     const DISJOINT: bool = true;
 ///
@@ -45,8 +47,12 @@ pub trait Assigner {
     /// The trigger of its windows, unless another one is chosen.
     type Trigger: Default;
 
-    /// Whether windows of one key that touch become one.
-    const MERGES: bool = false;
+    /// Whether windows of one key that touch become one: [`Merged`] or [`Separate`]. Windows that
+    /// do take only triggers that [say how they merge](super::MergingTrigger).
+    type Merging: Merging;
+
+    #[doc(hidden)]
+    const MERGES: bool = <Self::Merging as Merging>::MERGES;
 
     /// Whether windows end: if so, records need timestamps and can be late.
     const ENDS: bool = true;
@@ -74,6 +80,7 @@ pub trait Assigner {
     /// Two hours every hour, and a slice for each hour:
     ///
     /// ```
+    /// use side_output::window::Separate;
     /// use side_output::{Assigner, EventTime, Sliding, Timestamp, Window};
     /// use std::time::Duration;
     ///
@@ -84,6 +91,7 @@ pub trait Assigner {
     /// impl Assigner for TwoHours {
     ///     type Windows = <Sliding as Assigner>::Windows;
     ///     type Trigger = EventTime;
+    ///     type Merging = Separate;
     ///
     ///     fn assign(&self, at: Timestamp) -> Self::Windows {
     ///         let hour = Duration::from_millis(HOUR.unsigned_abs());
@@ -106,6 +114,30 @@ pub trait Assigner {
     fn slice(&self, at: Timestamp) -> Window {
         Window::through(at, at)
     }
+}
+
+/// Whether windows of one key that touch become one.
+pub trait Merging {
+    /// Whether they do.
+    const MERGES: bool;
+}
+
+/// Windows stay as they were assigned.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Separate;
+
+/// Windows of one key that touch become one.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Merged;
+
+impl Merging for Separate {
+    const MERGES: bool = false;
+}
+
+impl Merging for Merged {
+    const MERGES: bool = true;
 }
 
 /// Milliseconds of a window's length.

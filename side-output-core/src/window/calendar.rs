@@ -1,4 +1,4 @@
-use super::{Assigner, EventTime, Window};
+use super::{Assigner, EventTime, Separate, Window};
 use crate::time::Timestamp;
 use std::fmt;
 use std::iter;
@@ -52,6 +52,7 @@ impl<F: Fn(Timestamp) -> Window> Calendar<F> {
 impl<F: Fn(Timestamp) -> Window> Assigner for Calendar<F> {
     type Windows = iter::Once<Window>;
     type Trigger = EventTime;
+    type Merging = Separate;
 
     const DISJOINT: bool = true;
 

@@ -1,4 +1,4 @@
-use super::{Assigner, Never, Window};
+use super::{Assigner, Never, Separate, Window};
 use crate::time::Timestamp;
 use std::iter;
 
@@ -28,6 +28,7 @@ pub struct Global;
 impl Assigner for Global {
     type Windows = iter::Once<Window>;
     type Trigger = Never;
+    type Merging = Separate;
 
     const ENDS: bool = false;
 

@@ -1,5 +1,5 @@
 use super::assigner::length;
-use super::{Assigner, EventTime, Window};
+use super::{Assigner, EventTime, Merged, Window};
 use crate::time::Timestamp;
 use std::iter;
 use std::time::Duration;
@@ -42,8 +42,7 @@ impl Session {
 impl Assigner for Session {
     type Windows = iter::Once<Window>;
     type Trigger = EventTime;
-
-    const MERGES: bool = true;
+    type Merging = Merged;
 
     #[inline]
     fn assign(&self, at: Timestamp) -> iter::Once<Window> {

@@ -1,5 +1,5 @@
 use super::assigner::{into_period, length};
-use super::{Assigner, EventTime, Window};
+use super::{Assigner, EventTime, Separate, Window};
 use crate::time::Timestamp;
 use std::time::Duration;
 
@@ -67,6 +67,7 @@ impl Sliding {
 impl Assigner for Sliding {
     type Windows = SlidingWindows;
     type Trigger = EventTime;
+    type Merging = Separate;
 
     #[inline]
     fn assign(&self, at: Timestamp) -> SlidingWindows {

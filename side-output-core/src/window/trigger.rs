@@ -1,4 +1,4 @@
-use super::Window;
+use super::{Merged, Separate, Window};
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -45,7 +45,8 @@ impl Verdict {
 /// Says when a window fires.
 ///
 /// A trigger is one for all windows; what it has to remember of one is its `State`, plain data.
-/// Its timers belong to the window too, and go with it.
+/// Its timers belong to the window too, and go with it. Windows that merge need a
+/// [`MergingTrigger`].
 ///
 /// # Examples
 ///
@@ -96,17 +97,78 @@ pub trait Trigger<T> {
         let _ = (at, state, cx);
         Verdict::Continue
     }
+}
 
+/// A trigger of windows that merge.
+///
+/// # Examples
+///
+/// Sessions that fire as soon as they have a hundred records, and at their end:
+///
+/// ```
+/// use side_output::{EventTime, MergingTrigger, Timestamp, Trigger, TriggerContext, Verdict};
+///
+/// struct AtHundred;
+///
+/// impl<T> Trigger<T> for AtHundred {
+///     type State = u32;
+///
+///     fn on_record(
+///         &mut self,
+///         record: &T,
+///         at: Timestamp,
+///         count: &mut u32,
+///         cx: &mut TriggerContext<'_>,
+///     ) -> Verdict {
+///         *count += 1;
+///         let at_end = EventTime.on_record(record, at, &mut (), cx);
+///         if *count == 100 { Verdict::Fire } else { at_end }
+///     }
+///
+///     fn on_timer(&mut self, _: Timestamp, _: &mut u32, _: &mut TriggerContext<'_>) -> Verdict {
+///         Verdict::Fire
+///     }
+/// }
+///
+/// impl<T> MergingTrigger<T> for AtHundred {
+///     fn on_merge(&mut self, count: &mut u32, other: u32, _: &mut TriggerContext<'_>) {
+///         *count += other;
+///     }
+/// }
+/// ```
+pub trait MergingTrigger<T>: Trigger<T> {
     /// The window has swallowed another one, whose state is `other`, or has grown, and `other` is
-    /// the default; only windows that merge do either. The timers of both are gone: register what
-    /// the merged window needs.
+    /// the default. The timers of both are gone: register what the merged window needs, unless
+    /// [`on_record`](Trigger::on_record), which comes next, does.
     fn on_merge(
         &mut self,
         state: &mut Self::State,
         other: Self::State,
         cx: &mut TriggerContext<'_>,
-    ) {
-        drop((state, other, cx));
+    );
+}
+
+/// A trigger of windows that are [`Separate`](super::Separate), which any is, or
+/// [`Merged`](super::Merged), which a [`MergingTrigger`] is: `M` is the one or the other.
+#[diagnostic::on_unimplemented(
+    message = "the trigger `{Self}` does not say how it merges, and these windows merge",
+    label = "`{Self}` has to implement `MergingTrigger<{T}>`",
+    note = "`EventTime`, `EveryCount`, `ContinuousEventTime` and `Purging` of one of these do"
+)]
+pub trait TriggerOf<T, M>: Trigger<T> {
+    /// The window has merged or grown; see [`MergingTrigger::on_merge`].
+    #[doc(hidden)]
+    fn merge(&mut self, state: &mut Self::State, other: Self::State, cx: &mut TriggerContext<'_>);
+}
+
+impl<T, Tr: Trigger<T>> TriggerOf<T, Separate> for Tr {
+    fn merge(&mut self, _: &mut Self::State, _: Self::State, _: &mut TriggerContext<'_>) {}
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, Tr: MergingTrigger<T>> TriggerOf<T, Merged> for Tr {
+    fn merge(&mut self, state: &mut Self::State, other: Self::State, cx: &mut TriggerContext<'_>) {
+        self.on_merge(state, other, cx);
     }
 }
 
@@ -251,7 +313,9 @@ impl<T> Trigger<T> for EventTime {
     fn on_timer(&mut self, at: Timestamp, (): &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
         if at == cx.window.max_timestamp() { Verdict::Fire } else { Verdict::Continue }
     }
+}
 
+impl<T> MergingTrigger<T> for EventTime {
     fn on_merge(&mut self, (): &mut (), (): (), cx: &mut TriggerContext<'_>) {
         let end = cx.window.max_timestamp();
         if end > cx.watermark {
@@ -326,7 +390,9 @@ impl<T> Trigger<T> for EveryCount {
         *seen = 0;
         Verdict::Fire
     }
+}
 
+impl<T> MergingTrigger<T> for EveryCount {
     fn on_merge(&mut self, seen: &mut u64, other: u64, _cx: &mut TriggerContext<'_>) {
         *seen += other;
     }
@@ -360,7 +426,8 @@ pub struct ContinuousEventTime {
 }
 
 impl ContinuousEventTime {
-    /// Fires every `interval`, at its multiples counted from 1970.
+    /// Fires every `interval`, for the first time at its first multiple after the first record,
+    /// counted from 1970; before 1970, at the one after that, as in Apache Flink.
     ///
     /// # Panics
     ///
@@ -371,9 +438,10 @@ impl ContinuousEventTime {
         Self { interval: super::assigner::length(interval, "interval") }
     }
 
-    fn next(self, at: Timestamp, cx: &mut TriggerContext<'_>) -> Timestamp {
-        let into = super::assigner::into_period(at, self.interval, 0);
-        let next = at.saturating_add_millis(self.interval - into).min(cx.window.max_timestamp());
+    /// The firing after `at`, but at the end of the window at the latest. It need not be a
+    /// multiple: a session may have grown after it.
+    fn after(self, at: Timestamp, cx: &mut TriggerContext<'_>) -> Timestamp {
+        let next = at.saturating_add_millis(self.interval).min(cx.window.max_timestamp());
         cx.register_timer(next);
         next
     }
@@ -396,7 +464,9 @@ impl<T> Trigger<T> for ContinuousEventTime {
         }
         cx.register_timer(end);
         if next.is_none() {
-            *next = Some(self.next(at, cx));
+            // Towards zero, also before 1970.
+            let multiple = at.saturating_sub_millis(at.as_millis() % self.interval);
+            *next = Some(self.after(multiple, cx));
         }
         Verdict::Continue
     }
@@ -413,10 +483,12 @@ impl<T> Trigger<T> for ContinuousEventTime {
         if *next != Some(at) {
             return Verdict::Continue;
         }
-        *next = Some(self.next(at, cx));
+        *next = Some(self.after(at, cx));
         Verdict::Fire
     }
+}
 
+impl<T> MergingTrigger<T> for ContinuousEventTime {
     fn on_merge(
         &mut self,
         next: &mut Option<Timestamp>,
@@ -491,7 +563,9 @@ impl<T, Tr: Trigger<T>> Trigger<T> for Purging<Tr> {
     ) -> Verdict {
         purging(self.0.on_timer(at, state, cx))
     }
+}
 
+impl<T, Tr: MergingTrigger<T>> MergingTrigger<T> for Purging<Tr> {
     fn on_merge(&mut self, state: &mut Tr::State, other: Tr::State, cx: &mut TriggerContext<'_>) {
         self.0.on_merge(state, other, cx);
     }

@@ -1,5 +1,5 @@
 use super::assigner::{into_period, length};
-use super::{Assigner, EventTime, Window};
+use super::{Assigner, EventTime, Separate, Window};
 use crate::time::Timestamp;
 use std::iter;
 use std::time::Duration;
@@ -46,6 +46,7 @@ impl Tumbling {
 impl Assigner for Tumbling {
     type Windows = iter::Once<Window>;
     type Trigger = EventTime;
+    type Merging = Separate;
 
     const DISJOINT: bool = true;
 

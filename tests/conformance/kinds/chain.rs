@@ -17,7 +17,6 @@ struct Node {
     id: String,
     from: Vec<String>,
     kind: Box<dyn Kind>,
-    union: bool,
     outputs: Vec<String>,
 }
 
@@ -26,6 +25,8 @@ struct Node {
 struct Description {
     #[serde(rename = "kind")]
     _kind: String,
+    #[serde(rename = "tie_order")]
+    _tie_order: Option<String>,
     nodes: Vec<Map<String, Value>>,
     outputs: BTreeMap<String, String>,
 }
@@ -57,9 +58,8 @@ fn parse_node(node: &Map<String, Value>, read: &[String]) -> Result<Node, String
             outputs.push(name.to_owned());
         }
     }
-    let union = kind == "union";
     let kind = super::kind(kind, node, outputs.clone())?;
-    Ok(Node { id, from: froms(node)?, kind, union, outputs })
+    Ok(Node { id, from: froms(node)?, kind, outputs })
 }
 
 /// The stream of a node's output.
@@ -86,7 +86,7 @@ impl Chain {
 
 impl Kind for Chain {
     fn one_at_a_time(&self) -> bool {
-        self.nodes.iter().any(|node| node.union)
+        self.nodes.iter().any(|node| node.from.len() > 1)
     }
 
     fn bare(&self) -> Box<dyn Bare> {

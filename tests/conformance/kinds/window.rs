@@ -8,10 +8,12 @@ use serde_json::{Map, Value, json};
 use side_output::operator::{Operator, Windowed, Windows};
 use side_output::output::Single;
 use side_output::stream::Source;
+use side_output::window::TriggerOf;
 use side_output::{
     Aggregate, Assigner, ContinuousEventTime, DataStream, Element, EventTime, EveryCount, Global,
-    Late, Purging, RouteLate, Routes, Session, Sliding, Timestamp, Trigger, TriggerContext,
-    Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult, WindowStreams,
+    Late, MergingTrigger, Purging, RouteLate, Routes, Session, Sliding, Timestamp, Trigger,
+    TriggerContext, Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult,
+    WindowStreams,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -146,7 +148,7 @@ trait Build {
     fn build<A, Tr>(self, description: &Description, assigner: A, trigger: Tr) -> Self::Built
     where
         A: Assigner + Send + 'static,
-        Tr: Trigger<Value, State: Send> + Send + 'static;
+        Tr: TriggerOf<Value, A::Merging, State: Send> + Send + 'static;
 }
 
 impl Description {
@@ -171,7 +173,8 @@ impl Description {
     fn with_assigner<A, B: Build>(&self, assigner: A, build: B) -> B::Built
     where
         A: Assigner + Send + 'static,
-        A::Trigger: Trigger<Value, State: Send> + Send + 'static,
+        A::Trigger: TriggerOf<Value, A::Merging, State: Send> + Send + 'static,
+        AnyTrigger: TriggerOf<Value, A::Merging>,
     {
         match self.trigger.clone() {
             None => build.build(self, assigner, A::Trigger::default()),
@@ -429,6 +432,35 @@ impl Trigger<Value> for AnyTrigger {
     }
 }
 
+impl MergingTrigger<Value> for AnyTrigger {
+    fn on_merge(
+        &mut self,
+        state: &mut Self::State,
+        other: Self::State,
+        cx: &mut TriggerContext<'_>,
+    ) {
+        match self {
+            Self::EventTime => MergingTrigger::<Value>::on_merge(&mut EventTime, &mut (), (), cx),
+            Self::Count { n } => {
+                let count = &mut EveryCount::new(*n);
+                MergingTrigger::<Value>::on_merge(count, &mut state.0, other.0, cx);
+            }
+            Self::ContinuousEventTime { interval_ms } => {
+                let trigger = &mut continuous(*interval_ms);
+                MergingTrigger::<Value>::on_merge(trigger, &mut state.1, other.1, cx);
+            }
+            Self::Purging { inner } => {
+                MergingTrigger::<Value>::on_merge(
+                    &mut Purging((**inner).clone()),
+                    state,
+                    other,
+                    cx,
+                );
+            }
+        }
+    }
+}
+
 fn continuous(interval_ms: u64) -> ContinuousEventTime {
     ContinuousEventTime::every(Duration::from_millis(interval_ms))
 }
@@ -442,7 +474,7 @@ impl Build for BuildStreams {
     fn build<A, Tr>(self, description: &Description, assigner: A, trigger: Tr) -> Self::Built
     where
         A: Assigner + Send + 'static,
-        Tr: Trigger<Value, State: Send> + Send + 'static,
+        Tr: TriggerOf<Value, A::Merging, State: Send> + Send + 'static,
     {
         let windows = self
             .0
@@ -523,7 +555,7 @@ impl Build for BuildBare {
     fn build<A, Tr>(self, description: &Description, assigner: A, trigger: Tr) -> Self::Built
     where
         A: Assigner + Send + 'static,
-        Tr: Trigger<Value, State: Send> + Send + 'static,
+        Tr: TriggerOf<Value, A::Merging, State: Send> + Send + 'static,
     {
         let windows = Windows::new(assigner)
             .trigger(trigger)

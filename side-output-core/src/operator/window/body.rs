@@ -47,6 +47,12 @@ pub trait WindowBody<K, T> {
         drop((side, other));
     }
 
+    /// Whether an evictor has left no records: such a window does not fire until one comes.
+    fn is_empty(&self, contents: &Self::Contents) -> bool {
+        let _ = contents;
+        false
+    }
+
     /// Emits the window's result.
     fn fire<C: Collect<Self::Out>>(
         &mut self,
@@ -68,6 +74,10 @@ pub trait WindowBody<K, T> {
         mut side: Self::Side,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
+        // It fires for a record or at its end, when it has one, and without either for a final pane.
+        if pane == Pane::Final && self.is_empty(&contents) {
+            return Ok(());
+        }
         let firing = Firing { key: &key, window, pane, watermark };
         self.fire(firing, &mut contents, &mut side, out)
     }
@@ -361,6 +371,10 @@ where
         elements.merge(other);
     }
 
+    fn is_empty(&self, elements: &Elements<T>) -> bool {
+        elements.0.is_empty()
+    }
+
     fn fire<C: Collect<Self::Out>>(
         &mut self,
         firing: Firing<'_, K>,
@@ -420,6 +434,10 @@ where
 
     fn merge(&mut self, elements: &mut Elements<P::In>, other: Elements<P::In>) {
         elements.merge(other);
+    }
+
+    fn is_empty(&self, elements: &Elements<P::In>) -> bool {
+        elements.0.is_empty()
     }
 
     fn merge_side(&mut self, state: &mut P::State, other: P::State) {

@@ -3,7 +3,9 @@ use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
 use crate::time::Timestamp;
-use crate::window::{Assigner, Firings, Pane, Timers, Trigger, TriggerContext, Verdict, Window};
+use crate::window::{
+    Assigner, Firings, Pane, Timers, Trigger, TriggerContext, TriggerOf, Verdict, Window,
+};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
@@ -64,7 +66,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     ) -> Result<(), StreamError>
     where
         A: Assigner,
-        Tr: Trigger<T, State = TS>,
+        Tr: TriggerOf<T, A::Merging, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
@@ -92,7 +94,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     ) -> Option<u32>
     where
         A: Assigner,
-        Tr: Trigger<T, State = TS>,
+        Tr: TriggerOf<T, A::Merging, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
         let slots = self.keys.get(key).map_or(&[][..], Vec::as_slice);
@@ -144,7 +146,8 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         window: Window,
     ) -> u32
     where
-        Tr: Trigger<T, State = TS>,
+        A: Assigner,
+        Tr: TriggerOf<T, A::Merging, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
         touched.sort_by_key(|slot| self.kept(*slot).window.start());
@@ -195,7 +198,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
             slot,
         };
         for state in states {
-            parts.trigger.on_merge(&mut merged.state, state, &mut cx);
+            parts.trigger.merge(&mut merged.state, state, &mut cx);
         }
         self.slots[slot as usize] = Some(merged);
         slot
@@ -288,6 +291,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 let kept = self.kept(slot);
                 if parts.finals
                     && let Some(contents) = &mut kept.contents
+                    && !parts.body.is_empty(contents)
                 {
                     let (key, window, pane) = (&kept.key, kept.window, Pane::Final);
                     let firing = Firing { key, window, pane, watermark };
@@ -327,6 +331,7 @@ impl<K, C, S, TS> Kept<K, C, S, TS> {
     {
         if verdict.fires()
             && let Some(contents) = &mut self.contents
+            && !body.is_empty(contents)
         {
             let (key, window) = (&self.key, self.window);
             let pane = self.firings.next(window, timer.unwrap_or(watermark), timer.is_none());

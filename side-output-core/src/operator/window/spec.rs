@@ -3,7 +3,7 @@ use crate::error::StreamError;
 use crate::output::{Collect, Collector, OwnContext, Routes as _, Single, Splitter};
 use crate::time::saturating_millis;
 use crate::window::{
-    Aggregate, Assigner, Late, RouteLate, Trigger, Window, WindowProcess, WindowResult,
+    Aggregate, Assigner, Late, RouteLate, TriggerOf, Window, WindowProcess, WindowResult,
 };
 use rustc_hash::FxHashMap;
 use side_output_macros::splitter;
@@ -254,7 +254,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
     where
         K: Hash + Eq + Clone,
         F: FnMut(&G::In) -> K,
-        Tr: Trigger<G::In>,
+        Tr: TriggerOf<G::In, A::Merging>,
         G: Aggregate,
         L: LateDecided + LatePolicy,
     {
@@ -272,7 +272,7 @@ impl<A: Assigner, Tr, L> Windows<A, Tr, KeepAll, L> {
         T: Clone,
         K: Hash + Eq + Clone,
         F: FnMut(&T) -> K,
-        Tr: Trigger<T>,
+        Tr: TriggerOf<T, A::Merging>,
         R: FnMut(&mut T, T),
         L: LateDecided + LatePolicy,
     {
@@ -310,7 +310,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         T: Clone,
         K: Hash + Eq + Clone,
         F: FnMut(&T) -> K,
-        Tr: Trigger<T>,
+        Tr: TriggerOf<T, A::Merging>,
         Fn: FnMut(&K, Window, &[T]) -> R,
         L: LateDecided + LatePolicy,
     {
@@ -329,7 +329,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         P::Key: Hash + Eq + Clone,
         P::In: Clone,
         F: FnMut(&P::In) -> P::Key,
-        Tr: Trigger<P::In>,
+        Tr: TriggerOf<P::In, A::Merging>,
         L: LateDecided + ProcessLate<P>,
     {
         let keep = self.evictor.keep();

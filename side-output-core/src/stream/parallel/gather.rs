@@ -3,7 +3,7 @@ use crate::error::StreamError;
 use crate::output::{Account, Collect, Splitter};
 use crate::stream::{Driver, Fed};
 use crate::sync::Mutex;
-use crate::time::{Alignment, Mark, Timestamp};
+use crate::time::{Alignment, Barriers, Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -59,12 +59,10 @@ pub struct Gather<S, Tk> {
     /// Tasks that nobody else runs.
     tasks: Vec<Option<Tk>>,
     alignment: Alignment,
+    barriers: Barriers,
     next: usize,
     /// Items taken from each pipe and not emitted yet.
     taken: Vec<VecDeque<Item<S>>>,
-    /// Partitions that stand before the barrier.
-    blocked: Vec<bool>,
-    barrier: Option<u64>,
     account: Account,
     /// Of each partition, routes that were emitted and whose account has not come yet: they count
     /// as extra routes until then.
@@ -80,10 +78,9 @@ impl<S, Tk> Gather<S, Tk> {
             pipes: Arc::new(Pipes { pipes, reader: Mutex::new(None) }),
             tasks: Vec::new(),
             alignment: Alignment::union(partitions),
+            barriers: Barriers::new(partitions),
             next: 0,
             taken: (0..partitions).map(|_| VecDeque::new()).collect(),
-            blocked: vec![false; partitions],
-            barrier: None,
             account: Account::new(),
             ahead: vec![0; partitions],
             held: vec![0; partitions],
@@ -123,7 +120,7 @@ impl<S, Tk> Gather<S, Tk> {
     }
 
     fn emit<C: Collect<S>>(&mut self, index: usize, room: &mut usize, out: &mut C) {
-        while *room > 0 && !self.blocked[index] {
+        while *room > 0 && !self.barriers.is_blocked(index) {
             let Some(item) = self.taken[index].pop_front() else { return };
             match item {
                 Item::Route(route, at) => {
@@ -136,8 +133,7 @@ impl<S, Tk> Gather<S, Tk> {
                     continue;
                 }
                 Item::Mark(Mark::Barrier(id)) => {
-                    self.barrier = Some(id);
-                    self.blocked[index] = true;
+                    self.barriers.on_barrier(index, id);
                 }
                 Item::Mark(mark) => {
                     self.alignment.on_mark(index, mark).for_each(|mark| out.mark(mark));
@@ -202,7 +198,10 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
                 let index = (self.next + turn) % partitions;
                 match self.take(index) {
                     Ok(false) => self.emit(index, &mut room, out),
-                    Ok(true) => ended += 1,
+                    Ok(true) => {
+                        self.barriers.on_end(index);
+                        ended += 1;
+                    }
                     Err(error) => {
                         self.drain(out);
                         self.close();
@@ -211,11 +210,7 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
                 }
             }
             self.next = (self.next + 1) % partitions;
-            if let Some(id) = self.barrier
-                && self.blocked.iter().filter(|blocked| **blocked).count() + ended == partitions
-            {
-                self.barrier = None;
-                self.blocked.fill(false);
+            if let Some(id) = self.barriers.pass() {
                 out.mark(Mark::Barrier(id));
                 continue;
             }
