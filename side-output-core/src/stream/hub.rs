@@ -2,7 +2,8 @@ use super::board::{Board, State};
 use super::{Driver, Port, Typed};
 use crate::error::StreamError;
 use crate::output::{
-    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, Overflow, Splitter, Tally,
+    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, OutputSpec, Overflow,
+    Splitter, Tally,
 };
 use crate::stream::DataStream;
 use crate::sync::Mutex;
@@ -155,6 +156,16 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 }
 
 impl<S: Splitter, D> Hub<S, D> {
+    /// The declaration of output `I`, as it was changed at run time.
+    pub(super) fn spec<const I: usize>(&self) -> OutputSpec {
+        self.board.lock().ports[I].spec
+    }
+
+    /// Changes it, for what is published from now on.
+    pub(super) fn declare<const I: usize>(&self, spec: OutputSpec) {
+        self.board.lock().ports[I].spec = spec;
+    }
+
     /// Moves what a turn staged into the shared lanes. The lane of output `own` is left alone.
     ///
     /// True if something that nobody will read stays behind in `staged`: the caller drops it after
