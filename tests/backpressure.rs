@@ -889,6 +889,22 @@ mod fault_26 {
         assert_balanced(&ledger.read());
     }
 
+    /// Who waits for room is told that there is some.
+    #[test]
+    fn fault_26_a_reader_that_waits_is_woken_by_a_higher_capacity() {
+        let SmallStreams { even, odd } = stream::iter(0..100).split_with(by_parity);
+        let (waker, count) = futures_test::task::new_count_waker();
+        let mut even = even.for_each(drop).boxed_local();
+        assert!(even.poll_unpin(&mut TaskContext::from_waker(&waker)).is_pending());
+        let before = count.get();
+        assert!(even.poll_unpin(&mut TaskContext::from_waker(&waker)).is_pending());
+        assert_eq!(count.get(), before, "it waits for room, and not for its turn");
+        let odd = odd.capacity(1000);
+        assert_eq!(count.get(), before + 1);
+        assert!(even.poll_unpin(&mut TaskContext::from_waker(&waker)).is_ready());
+        assert_eq!(block_on(odd.count()), 50);
+    }
+
     #[test]
     #[should_panic(expected = "the capacity of an output must be at least 1")]
     fn fault_26_a_capacity_of_zero_is_refused() {

@@ -1,4 +1,4 @@
-use super::board::{Board, State};
+use super::board::{Board, State, Wait};
 use super::{Driver, Port, Typed};
 use crate::error::StreamError;
 use crate::output::{
@@ -161,9 +161,14 @@ impl<S: Splitter, D> Hub<S, D> {
         self.board.lock().ports[I].spec
     }
 
-    /// Changes it, for what is published from now on.
+    /// Changes it, for what is published from now on. There may be room now for those who wait.
     pub(super) fn declare<const I: usize>(&self, spec: OutputSpec) {
-        self.board.lock().ports[I].spec = spec;
+        let wakers = {
+            let mut state = self.board.lock();
+            state.ports[I].spec = spec;
+            state.take_waiting(|wait| wait == Wait::Room(I))
+        };
+        wakers.wake();
     }
 
     /// Moves what a turn staged into the shared lanes. The lane of output `own` is left alone.
