@@ -131,7 +131,9 @@
 //! ```
 //!
 //! `block`, the default, stops reading until there is room; `drop_oldest` and `drop_newest` count
-//! what they drop; `unbounded` buffers without a limit. A reader that waits because *another* output
+//! what they drop; `unbounded` buffers without a limit. [`capacity`](DataStream::capacity) and
+//! [`overflow`](DataStream::overflow) set both at run time, also for outputs that the library
+//! declares, such as the late records of windows. A reader that waits because *another* output
 //! is full gets a warning through `tracing` with that output's name within a second, or an error if
 //! it asked for it by [`fail_on_stall`](DataStream::fail_on_stall). The warning needs a subscriber of
 //! `tracing` in the program; without one, `fail_on_stall` is the way to hear of it.

@@ -2,7 +2,10 @@
 
 use futures::stream;
 use side_output::prelude::*;
-use side_output::{Element, LedgerHandle, Mark, OutputLedger, OutputSpec, Overflow, UnknownTag};
+use side_output::{
+    Configured, Element, KeyContext, LedgerHandle, Mark, OutputLedger, OutputSpec, Overflow,
+    UnknownTag,
+};
 use std::rc::Rc;
 
 fn all<T: ?Sized + Send + Sync + Unpin>() {}
@@ -76,4 +79,22 @@ fn an_input_that_is_not_unpin_or_not_send_is_fine() {
     odd.discard();
     let read = futures::executor::block_on(futures::StreamExt::collect::<Vec<_>>(even));
     assert_eq!(read, [0, 2]);
+}
+
+/// Two implementations for a type with a size, so that `_` is ambiguous, and one for any other.
+trait HasNoSize<Which> {
+    fn is_true() {}
+}
+struct OnlySized;
+impl<T: ?Sized> HasNoSize<()> for T {}
+impl<T> HasNoSize<OnlySized> for T {}
+
+/// What has no size cannot be replaced through a reference: neither taps nor keys nor timers move
+/// to another record. `tests/ui/split/context_replaced.rs` is what the compiler says.
+#[test]
+fn fault_47_contexts_that_are_lent_have_no_size() {
+    <Context<Numbers> as HasNoSize<_>>::is_true();
+    <KeyContext<u8, Numbers> as HasNoSize<_>>::is_true();
+    <BroadcastContext<Numbers> as HasNoSize<_>>::is_true();
+    <Configured<KeyContext<u8, Numbers>> as HasNoSize<_>>::is_true();
 }

@@ -7,8 +7,8 @@ use futures::executor::block_on;
 use futures::future::{join, poll_fn};
 use futures::task::noop_waker;
 use futures::{FutureExt as _, Stream, StreamExt as _, sink, stream};
-use side_output::overflow_into;
 use side_output::prelude::*;
+use side_output::{Element, Overflow, overflow_into};
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -777,4 +777,137 @@ fn flow_16_a_reader_or_destination_that_panics_leaves_the_ledger_balanced() {
     assert_eq!(error.to_string(), "a function of the stream panicked: destination");
     assert_eq!((ledger.read().received, ledger.read().failed), (5, 0));
     assert_balanced(&ledger.read());
+}
+
+mod fault_26 {
+    use super::*;
+    use side_output::{Count, TestClock};
+    use std::time::Duration;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A window's worth of records, a watermark far behind it, and `late` records that are late.
+    fn with_late_records(late: u64) -> impl Stream<Item = Element<u64>> + Send + Unpin {
+        let on_time = (0..5).map(|n| Element::record(n, at(5)));
+        let watermark = [Element::watermark(at(100))];
+        let late = (0..late).map(|n| Element::record(n, at(7)));
+        stream::iter(on_time.chain(watermark).chain(late))
+    }
+
+    macro_rules! windows {
+        ($late:expr) => {
+            DataStream::from_elements(with_late_records($late))
+                .key_by(|n| n % 5)
+                .window(Tumbling::of(Duration::from_millis(10)))
+                .side_output_late_data()
+                .aggregate(Count::new())
+        };
+    }
+
+    #[test]
+    fn fault_26_late_records_that_nobody_reads_keep_to_the_capacity_that_was_given() {
+        for (overflow, first) in [(Overflow::DropOldest, 40), (Overflow::DropNewest, 0)] {
+            let streams = windows!(50);
+            let ledger = streams.ledger_handle();
+            let WindowStreams { results, late } = streams;
+            let late = late.capacity(10).overflow(overflow);
+            assert_eq!(block_on(results.count()), 5);
+            let now = ledger.read();
+            assert_eq!((now["late"].buffered, now["late"].dropped), (10, 40), "{overflow:?}");
+            assert_balanced(&now);
+            let late: Vec<_> = block_on(late.map(|late| late.value).collect());
+            assert_eq!(late, (first..first + 10).collect::<Vec<_>>(), "{overflow:?}");
+        }
+    }
+
+    #[test]
+    fn fault_26_full_late_records_block_the_results() {
+        let streams = windows!(50);
+        let ledger = streams.ledger_handle();
+        let WindowStreams { results, late } = streams;
+        let (mut results, mut late) = (results.capacity(3), late.capacity(7));
+        let (mut read, mut most) = ((0, 0), (0, 0));
+        // A reader that stops as soon as it has to wait, and then the other.
+        loop {
+            while let Poll::Ready(Some(_)) = poll_once(&mut results) {
+                read.0 += 1;
+            }
+            let now = ledger.read();
+            most = (most.0.max(now["results"].buffered), most.1.max(now["late"].buffered));
+            while let Poll::Ready(next) = poll_once(&mut late) {
+                if next.is_none() {
+                    assert_eq!(read, (5, 50));
+                    // Whoever drives for itself passes no buffer.
+                    assert!(most.0 <= 3 && (1..=7).contains(&most.1), "{most:?}");
+                    return assert_balanced(&ledger.read());
+                }
+                read.1 += 1;
+            }
+            let now = ledger.read();
+            most = (most.0.max(now["results"].buffered), most.1.max(now["late"].buffered));
+        }
+    }
+
+    #[test]
+    fn fault_26_a_wiring_keeps_to_it() {
+        let mut streams = windows!(50);
+        streams.late = streams.late.capacity(4).overflow(Overflow::DropNewest);
+        let never = |late: DataStream<_>| async move {
+            let _late = late;
+            std::future::pending::<Result<(), StreamError>>().await
+        };
+        let ledger = streams.ledger_handle();
+        let mut run = streams.wire().results(discard()).late(never).run();
+        run_until_stuck(&mut run);
+        let ledger = ledger.read();
+        assert_eq!((ledger["late"].buffered, ledger["late"].dropped), (4, 46));
+        assert_eq!(ledger["results"].discarded, 5);
+        assert_balanced(&ledger);
+    }
+
+    #[test]
+    fn fault_26_a_declared_output_and_the_others_of_the_library() {
+        let SmallStreams { even, odd } = stream::iter(0..100).split_with(by_parity);
+        let ledger = even.ledger_handle().unwrap();
+        let odd = odd.overflow(Overflow::Unbounded);
+        assert_eq!(block_on(even.count()), 50);
+        assert_eq!(ledger.read()["odd"].buffered, 50);
+        drop(odd);
+
+        let clock = TestClock::at(at(0));
+        let streams = stream::iter(0..100_u64).assign_timestamps(
+            |n| at(if n.is_multiple_of(2) { 0 } else { 1_000_000 }),
+            Watermarks::monotonous().max_future_skew(Duration::from_secs(1), clock),
+        );
+        let ledger = streams.ledger_handle();
+        let side_output::operator::StampedStreams { records, future_skew } = streams;
+        let future_skew = future_skew.capacity(1).overflow(Overflow::DropNewest);
+        assert_eq!(block_on(records.count()), 50);
+        assert_eq!((ledger.read()["future_skew"].buffered, block_on(future_skew.count())), (1, 1));
+        assert_balanced(&ledger.read());
+    }
+
+    /// Who waits for room is told that there is some.
+    #[test]
+    fn fault_26_a_reader_that_waits_is_woken_by_a_higher_capacity() {
+        let SmallStreams { even, odd } = stream::iter(0..100).split_with(by_parity);
+        let (waker, count) = futures_test::task::new_count_waker();
+        let mut even = even.for_each(drop).boxed_local();
+        assert!(even.poll_unpin(&mut TaskContext::from_waker(&waker)).is_pending());
+        let before = count.get();
+        assert!(even.poll_unpin(&mut TaskContext::from_waker(&waker)).is_pending());
+        assert_eq!(count.get(), before, "it waits for room, and not for its turn");
+        let odd = odd.capacity(1000);
+        assert_eq!(count.get(), before + 1);
+        assert!(even.poll_unpin(&mut TaskContext::from_waker(&waker)).is_ready());
+        assert_eq!(block_on(odd.count()), 50);
+    }
+
+    #[test]
+    #[should_panic(expected = "the capacity of an output must be at least 1")]
+    fn fault_26_a_capacity_of_zero_is_refused() {
+        drop(stream::iter(0..100).split_with(by_parity).even.capacity(0));
+    }
 }

@@ -155,7 +155,7 @@ impl<D, B> NumbersWiring<D, so::Unwired, B> {
         self,
         destination: K,
     ) -> NumbersWiring<D, so::Line<u32, K::Destination>, B> {
-        let even = so::Line::new::<Numbers, M, 0>(destination);
+        let even = so::Line::new(self.wiring.spec::<0>(), destination);
         NumbersWiring { wiring: self.wiring, even, odd: self.odd }
     }
 }
@@ -165,7 +165,7 @@ impl<D, A> NumbersWiring<D, A, so::Unwired> {
         self,
         destination: K,
     ) -> NumbersWiring<D, A, so::Line<String, K::Destination>> {
-        let odd = so::Line::new::<Numbers, M, 1>(destination);
+        let odd = so::Line::new(self.wiring.spec::<1>(), destination);
         NumbersWiring { wiring: self.wiring, even: self.even, odd }
     }
 }

@@ -98,6 +98,20 @@ mod routes {
         Old(u8),
     }
 
+    /// Deprecated as a whole, and so is what is generated.
+    #[splitter]
+    #[deprecated]
+    #[derive(Debug, Clone)]
+    pub(crate) enum Retired {
+        /// A field.
+        Field {
+            /// A number.
+            number: u64,
+        },
+        /// A number.
+        Number(u64),
+    }
+
     /// The same for all.
     #[splitter]
     #[derive(Debug, Clone, Copy)]

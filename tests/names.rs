@@ -528,7 +528,7 @@ mod fault_42 {
     #[splitter]
     #[derive(Debug)]
     #[allow(single_use_lifetimes, reason = "the cases are about parameters")]
-    enum R<#[cfg(any())] 'a, 'b, #[cfg(any())] T, #[cfg(all())] U, #[cfg(any())] const N: usize> {
+    enum R<#[cfg(any())] 'a, 'b, #[cfg(any())] T, #[cfg(not(loom))] U, #[cfg(any())] const N: usize> {
         A(&'b U),
         B { text: &'b str },
     }

@@ -217,3 +217,79 @@ schedule!(oldest_one, 1, "drop_oldest", lossy: true);
 schedule!(oldest_seven, 7, "drop_oldest", lossy: true);
 schedule!(newest_one, 1, "drop_newest", lossy: true);
 schedule!(newest_seven, 7, "drop_newest", lossy: true);
+
+/// FAULT-26: capacities and policies that are given at run time hold, at every step.
+mod at_run_time {
+    use super::*;
+    use side_output::Overflow;
+
+    #[splitter]
+    enum Outputs {
+        #[main]
+        A(usize),
+        B(usize),
+        #[tap]
+        Tap(usize),
+    }
+
+    fn route((n, act): (usize, Act), cx: &mut Context<Outputs>) -> Option<Outputs> {
+        match act {
+            Act::A => Some(Outputs::A(n)),
+            Act::B => Some(Outputs::B(n)),
+            Act::Drop => None,
+            Act::Both => {
+                cx.output(Outputs::TAP_TAG, n);
+                Some(Outputs::B(n))
+            }
+            Act::Tap => {
+                cx.output(Outputs::TAP_TAG, n);
+                Some(Outputs::A(n))
+            }
+        }
+    }
+
+    fn limits() -> impl Strategy<Value = [(usize, Overflow); 3]> {
+        let overflow = prop_oneof![
+            Just(Overflow::Block),
+            Just(Overflow::DropOldest),
+            Just(Overflow::DropNewest),
+            Just(Overflow::Unbounded),
+        ];
+        prop::array::uniform3((1..12_usize, overflow))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn fault_26_no_output_holds_more_than_it_was_given(
+            acts in acts(),
+            polls in prop::collection::vec(0..3_usize, 0..200),
+            limits in limits(),
+        ) {
+            let OutputsStreams { a, b, tap } = input(acts).split_with(route);
+            let handle = a.ledger_handle().unwrap();
+            let [of_a, of_b, of_tap] = limits;
+            let mut streams = [
+                a.capacity(of_a.0).overflow(of_a.1).boxed(),
+                b.capacity(of_b.0).overflow(of_b.1).boxed(),
+                tap.capacity(of_tap.0).overflow(of_tap.1).boxed(),
+            ];
+            let waker = noop_waker();
+            for index in polls {
+                let stream = Pin::new(&mut streams[index]);
+                _ = stream.poll_next(&mut TaskContext::from_waker(&waker));
+                let ledger = handle.read();
+                assert_balanced(&ledger);
+                for (output, (capacity, overflow)) in ledger.outputs.iter().zip(limits) {
+                    prop_assert!(
+                        output.buffered <= capacity as u64 || overflow == Overflow::Unbounded,
+                        "{output:?} holds more than {capacity}"
+                    );
+                    let drops = matches!(overflow, Overflow::DropOldest | Overflow::DropNewest);
+                    prop_assert!(drops || output.dropped == 0);
+                }
+            }
+        }
+    }
+}

@@ -481,12 +481,17 @@ mod fault_45 {
     }
 
     fn maybe(n: u32) -> Option<Thirds> {
-        Some(Two(n))
+        Some(n).filter(|n| *n < 100).map(Two)
     }
 
     /// Loses the routes of six records, and one of the two of the seventh.
     #[splitter(Thirds)]
-    #[expect(unused_qualifications, unused_assignments, reason = "the losses are the case")]
+    #[expect(
+        unused_qualifications,
+        unused_assignments,
+        clippy::let_underscore_must_use,
+        reason = "the losses are the case"
+    )]
     fn lossy(n: u32) -> Option<Thirds> {
         match n {
             0 => {

@@ -3,7 +3,7 @@ use super::{
 };
 use crate::error::StreamError;
 use crate::operator::{Operator, Process, Processing, Split, SplitFn};
-use crate::output::{Lane, OutputAt, Splitter};
+use crate::output::{Lane, OutputAt, OutputSpec, Overflow, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::{FusedStream, Stream};
 use std::convert;
@@ -388,6 +388,64 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S
         self.local.unload(&mut unread);
         port.take_back(unread);
         Ok(port)
+    }
+
+    /// Sets how many records the buffer of this output holds, whatever its declaration says.
+    ///
+    /// It is a method of the output itself: call it before the stream is mapped, boxed or wired.
+    /// What the buffer holds already stays there, until the next record comes.
+    ///
+    /// # Examples
+    ///
+    /// The outputs that the library declares have 1024 records and [`Overflow::Block`]. Late records
+    /// that nobody waits for need not hold up the results:
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::stream;
+    /// use side_output::prelude::*;
+    /// use side_output::{Count, Overflow};
+    /// use std::time::Duration;
+    ///
+    /// let mut streams = stream::iter([1, 30, 2, 3, 4])
+    ///     .assign_timestamps(|n| Timestamp::from_secs(*n), Watermarks::monotonous())
+    ///     .key_by(|_| ())
+    ///     .window(Tumbling::of(Duration::from_secs(10)))
+    ///     .side_output_late_data()
+    ///     .aggregate(Count::new());
+    /// streams.late = streams.late.capacity(2).overflow(Overflow::DropOldest);
+    ///
+    /// let WindowStreams { results, late } = streams;
+    /// block_on(results.for_each(drop))?;
+    /// let late = block_on(late.fold(Vec::new(), |all, late| all.push(late.value)))?;
+    /// assert_eq!(late, [3, 4]);
+    /// # Ok::<(), StreamError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is zero.
+    #[must_use]
+    #[track_caller]
+    pub fn capacity(self, capacity: usize) -> Self {
+        self.declare(|spec| spec.capacity(capacity))
+    }
+
+    /// Sets what happens when the buffer of this output is full, whatever its declaration says.
+    ///
+    /// Like [`capacity`](Self::capacity), it is a method of the output itself.
+    #[must_use]
+    pub fn overflow(self, overflow: Overflow) -> Self {
+        self.declare(|spec| spec.overflow(overflow))
+    }
+
+    /// Changes the declaration of this output.
+    #[track_caller]
+    fn declare(self, change: impl FnOnce(OutputSpec) -> OutputSpec) -> Self {
+        if let Some(port) = &self.source {
+            port.hub().declare::<I>(change(port.hub().spec::<I>()));
+        }
+        self
     }
 
     /// A future that drives the operator without reading, until the buffers are full.

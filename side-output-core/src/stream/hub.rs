@@ -1,8 +1,9 @@
-use super::board::{Board, State};
+use super::board::{Board, State, Wait};
 use super::{Driver, Port, Typed};
 use crate::error::StreamError;
 use crate::output::{
-    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, Overflow, Splitter,
+    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, OutputSpec, Overflow,
+    Splitter,
 };
 use crate::stream::DataStream;
 use crate::sync::Mutex;
@@ -137,6 +138,21 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 }
 
 impl<S: Splitter, D> Hub<S, D> {
+    /// The declaration of output `I`, as it was changed at run time.
+    pub(super) fn spec<const I: usize>(&self) -> OutputSpec {
+        self.board.lock().ports[I].spec
+    }
+
+    /// Changes it, for what is published from now on. There may be room now for those who wait.
+    pub(super) fn declare<const I: usize>(&self, spec: OutputSpec) {
+        let wakers = {
+            let mut state = self.board.lock();
+            state.ports[I].spec = spec;
+            state.take_waiting(|wait| wait == Wait::Room(I))
+        };
+        wakers.wake();
+    }
+
     /// Moves what a turn staged into the shared lanes. The lane of output `own` is left alone.
     ///
     /// True if something that nobody will read stays behind in `staged`: the caller drops it after

@@ -25,7 +25,7 @@ pub use self::through::{IntoThrough, Outcome, Through};
 
 use super::{DataStream, Hub, LedgerHandle, Port};
 use crate::error::StreamError;
-use crate::output::{OutputAt, Splitter};
+use crate::output::{OutputAt, OutputSpec, Splitter};
 use std::fmt;
 use std::sync::Arc;
 
@@ -80,6 +80,16 @@ impl<S: Splitter, D> Wiring<S, D> {
             }
             Err(name) => self.taken = Some(name),
         }
+    }
+
+    /// The declaration of output `I`, as it was changed at run time.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn spec<const I: usize>(&self) -> OutputSpec
+    where
+        S: OutputAt<I>,
+    {
+        self.hub.as_ref().map_or(S::SPEC, |hub| hub.spec::<I>())
     }
 
     /// The ledger, also while the wiring runs and after it.

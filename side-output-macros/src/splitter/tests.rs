@@ -421,11 +421,14 @@ fn a_wiring_has_a_method_for_each_output() {
                 {
                     let (_, __1) = self.lines;
                     OrdersWiring {
-                        wiring: self.wiring,
                         lines: (
-                            so::Line::new::<Orders, __M, 0>(destination),
+                            so::Line::new(
+                                so::Wiring::spec::<0>(&self.wiring),
+                                destination,
+                            ),
                             __1,
                         ),
+                        wiring: self.wiring,
                     }
                 }
                 ///Gives the output `Invalid` its destination.
@@ -450,11 +453,14 @@ fn a_wiring_has_a_method_for_each_output() {
                 {
                     let (__0, _) = self.lines;
                     OrdersWiring {
-                        wiring: self.wiring,
                         lines: (
                             __0,
-                            so::Line::new::<Orders, __M, 1>(destination),
+                            so::Line::new(
+                                so::Wiring::spec::<1>(&self.wiring),
+                                destination,
+                            ),
                         ),
+                        wiring: self.wiring,
                     }
                 }
             }

@@ -1,4 +1,4 @@
-use futures::{StreamExt, stream};
+use futures::{StreamExt as _, stream};
 use side_output::prelude::*;
 
 #[splitter]

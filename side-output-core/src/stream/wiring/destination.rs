@@ -1,5 +1,5 @@
 use crate::error::StreamError;
-use crate::output::{Lane, OutputAt, OutputSpec, Overflow, Splitter, Taken};
+use crate::output::{Lane, OutputSpec, Overflow, Splitter, Taken};
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
 use std::fmt;
@@ -387,18 +387,16 @@ pub struct Line<T, K> {
 }
 
 impl<T, K: Destination<T>> Line<T, K> {
-    /// Leads output `I` of `S` to `destination`.
+    /// Leads the output that is declared as `spec` to `destination`.
     #[doc(hidden)]
-    pub fn new<S, M, const I: usize>(
+    pub fn new<M>(
+        spec: OutputSpec,
         destination: impl IntoDestination<T, M, Destination = K>,
-    ) -> Self
-    where
-        S: OutputAt<I, Payload = T>,
-    {
+    ) -> Self {
         Self {
-            spec: S::SPEC,
+            spec,
             routed: 0,
-            destination: destination.into_destination(S::SPEC),
+            destination: destination.into_destination(spec),
             finished: false,
             before: 0,
             lost: (0, 0),
@@ -411,6 +409,15 @@ impl<T, K: Destination<T>> Line<T, K> {
     pub fn push(&mut self, value: T, at: Timestamp) -> bool {
         self.routed += 1;
         self.destination.push(value, at)
+    }
+
+    /// Drops what is too much, if the policy says so.
+    #[inline]
+    pub(super) fn trim(&mut self) {
+        let capacity = self.spec.capacity.get();
+        if self.destination.load() > capacity {
+            self.destination.trim(capacity, self.spec.overflow);
+        }
     }
 
     /// Hands over what waits in a lane, with its marks.

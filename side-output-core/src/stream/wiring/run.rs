@@ -90,6 +90,7 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
                 let Finish { pending, error, .. } = finish;
                 let error = error.or_else(|| end.clone().err());
                 if error.is_none() && pending {
+                    this.report();
                     return Poll::Pending;
                 }
                 return Poll::Ready(this.settle(error));
@@ -243,15 +244,12 @@ impl DestinationVisitor for Progress<'_, '_> {
         if !K::WAITS {
             return;
         }
-        let capacity = line.spec.capacity.get();
-        if line.destination.load() > capacity {
-            line.destination.trim(capacity, line.spec.overflow);
-        }
+        line.trim();
         if let Poll::Ready(Err(error)) = line.destination.poll_progress(self.cx, self.idle) {
             self.error.get_or_insert(error);
         }
         if matches!(line.spec.overflow, Overflow::Block) {
-            let room = capacity.saturating_sub(line.destination.load());
+            let room = line.spec.capacity.get().saturating_sub(line.destination.load());
             if room < self.room {
                 self.room = room;
                 self.full = line.spec.index;
@@ -279,7 +277,10 @@ impl DestinationVisitor for Finish<'_, '_> {
                     self.error.get_or_insert(error);
                 }
             }
-            Poll::Pending => self.pending = true,
+            Poll::Pending => {
+                line.trim();
+                self.pending = true;
+            }
         }
     }
 }

@@ -164,7 +164,7 @@ pub(super) fn destinations(splitter: &Splitter) -> TokenStream {
 
 /// The methods of the outputs of one group.
 fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream {
-    let Splitter { so, ty, vis, .. } = splitter;
+    let Splitter { so, vis, .. } = splitter;
     let wiring = &splitter.wiring;
     let (parameters, arguments) = (splitter.parameters(), splitter.arguments());
     let (_, _, where_clause) = splitter.generics.split_for_impl();
@@ -197,7 +197,9 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
         };
         let after = replaced(line);
         let old = replaced(quote!(_));
-        let new = replaced(quote!(#so::Line::new::<#ty, __M, #index>(destination)));
+        let new = replaced(
+            quote!(#so::Line::new(#so::Wiring::spec::<#index>(&self.wiring), destination)),
+        );
         let docs =
             output.docs_after(&format!("Gives the output `{}` its destination.", output.ident));
         quote! {
@@ -212,7 +214,7 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
                 #this: #so::NotWired,
             {
                 let #old = self.lines;
-                #wiring { wiring: self.wiring, lines: #new }
+                #wiring { lines: #new, wiring: self.wiring }
             }
         }
     });
