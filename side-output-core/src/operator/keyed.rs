@@ -1,8 +1,11 @@
-use super::{Either, KeyContext, KeyedCoProcess, KeyedProcess, Operator, Progress, TimerChange};
+use super::{
+    AtEnd, Either, KeyContext, KeyedCoProcess, KeyedProcess, Operator, Progress, TimerChange,
+};
 use crate::error::StreamError;
 use crate::output::{Collect, Routes as _};
 use crate::state::{Due, Keys};
 use crate::time::{Mark, Timestamp, saturating_millis};
+use rustc_hash::FxHashMap;
 use std::{fmt, mem};
 
 /// State, timers and time around a keyed function, whatever its inputs are.
@@ -17,6 +20,11 @@ pub(super) struct KeyedCore<F: KeyedCoProcess> {
     delay: i64,
     /// Last watermark of the outputs.
     forwarded: Timestamp,
+    at_end: AtEnd,
+    /// Timers beyond this are dropped at the end of the input.
+    horizon: Timestamp,
+    /// How many timers each key has set at the end of the input.
+    renewals: FxHashMap<u32, u32>,
     /// The input is idle, and the outputs are not: what is kept may be emitted behind the
     /// watermark.
     idle: bool,
@@ -98,6 +106,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
     pub(super) fn new(function: F) -> Self {
         let time_to_live = function.time_to_live().map(saturating_millis);
         let delay = saturating_millis(function.output_delay());
+        let at_end = function.timers_at_end();
         Self {
             function,
             keys: Keys::new(),
@@ -107,6 +116,9 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             time_to_live,
             delay,
             forwarded: Timestamp::MIN,
+            at_end,
+            horizon: Timestamp::MAX,
+            renewals: FxHashMap::default(),
             idle: false,
         }
     }
@@ -190,7 +202,14 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             match change {
                 // The highest time renews itself for ever: nothing comes after it.
                 TimerChange::Set(Timestamp::MAX) if self.firing && at == Timestamp::MAX => {}
-                TimerChange::Set(at) => _ = self.keys.set_timer(slot, at),
+                TimerChange::Set(at) => {
+                    if self.keys.set_timer(slot, at)
+                        && self.firing
+                        && self.watermark == Timestamp::MAX
+                    {
+                        *self.renewals.entry(slot).or_default() += 1;
+                    }
+                }
                 TimerChange::Delete(at) => _ = self.keys.delete_timer(slot, at),
                 TimerChange::SetAlarm(_) if self.cx.now.is_none() => {
                     return Err(StreamError::failed(
@@ -202,6 +221,15 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             }
         }
         Ok(())
+    }
+
+    /// Forgets the key of a timer that does not fire, if there is nothing else of it.
+    fn drop_timer(&mut self, slot: u32) {
+        let empty = F::is_empty(self.keys.lend(slot, &mut self.cx.key));
+        self.keys.lend(slot, &mut self.cx.key);
+        if empty && self.keys.is_idle(slot) {
+            self.keys.remove(slot);
+        }
     }
 
     pub(super) fn on_mark<C: Collect<F::Out>>(
@@ -223,15 +251,30 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             if watermark <= self.watermark {
                 return Ok(Progress::Done);
             }
+            if watermark == Timestamp::MAX {
+                self.horizon = self.at_end.horizon(self.watermark);
+            }
             self.watermark = watermark;
             self.firing = true;
         }
         let mut spent = 0;
         while let Some(due) = self.keys.pop_due(watermark) {
-            if let Due::Timer(slot, at) = due {
-                let routes = self.call(slot, at, Timer, out)?;
-                out.tally().fired += routes as u64;
-                spent += routes;
+            match due {
+                Due::Timer(slot, at) if at > self.horizon && at != Timestamp::MAX => {
+                    self.drop_timer(slot);
+                    out.tally().timers_dropped += 1;
+                }
+                Due::Timer(slot, at) => {
+                    let routes = self.call(slot, at, Timer, out)?;
+                    out.tally().fired += routes as u64;
+                    spent += routes;
+                    if let Some(renewals) = self.renewals.get(&slot)
+                        && self.at_end.forbids(*renewals)
+                    {
+                        return Err(AtEnd::endless::<F, F::Out>(renewals - 1));
+                    }
+                }
+                Due::Expired => {}
             }
             spent += 1;
             if spent >= room && self.keys.is_due(watermark) {
@@ -240,6 +283,8 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         }
         self.firing = false;
         let held = if watermark == Timestamp::MAX {
+            self.renewals = FxHashMap::default();
+            out.tally().timers_left += self.keys.alarms() as u64;
             watermark
         } else {
             watermark.saturating_sub_millis(self.delay)

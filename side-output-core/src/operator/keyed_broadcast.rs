@@ -1,7 +1,7 @@
 use super::keyed::{Enter, KeyedCore};
 use super::{
-    Configurable, Configuration, Configured, HoldBack, KeyContext, KeyedCoProcess, KeyedContext,
-    Progress, TimerChange,
+    AtEnd, Configurable, Configuration, Configured, HoldBack, KeyContext, KeyedCoProcess,
+    KeyedContext, Progress, TimerChange,
 };
 use crate::error::StreamError;
 use crate::output::{Collect, Context, Routes, Splitter, TapTagOf};
@@ -199,6 +199,11 @@ pub trait KeyedBroadcastProcess: Sized {
     fn time_to_live(&self) -> Option<Duration> {
         None
     }
+
+    /// What event-time timers do that are still set when the input ends; by default they fire.
+    fn timers_at_end(&self) -> AtEnd {
+        AtEnd::default()
+    }
 }
 
 /// Function and configuration, as the keyed core sees them.
@@ -252,6 +257,10 @@ impl<F: KeyedBroadcastProcess> KeyedCoProcess for Inner<F> {
 
     fn time_to_live(&self) -> Option<Duration> {
         self.function.time_to_live()
+    }
+
+    fn timers_at_end(&self) -> AtEnd {
+        self.function.timers_at_end()
     }
 }
 

@@ -22,6 +22,10 @@ pub struct Tally {
     pub fired: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
+    /// Timers that the end of the input has dropped.
+    pub timers_dropped: u64,
+    /// Processing-time timers that were set when the input ended.
+    pub timers_left: u64,
 }
 
 impl Tally {
@@ -42,6 +46,8 @@ impl Tally {
         self.extra += other.extra;
         self.fired += other.fired;
         self.late += other.late;
+        self.timers_dropped += other.timers_dropped;
+        self.timers_left += other.timers_left;
     }
 }
 
@@ -93,6 +99,12 @@ pub struct Ledger {
     pub fired: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
+    /// Timers that the end of the input has dropped, because the function
+    /// [wanted it so](crate::operator::AtEnd::Drop). They are no part of the sum.
+    pub timers_dropped: u64,
+    /// Processing-time timers that were still set when the input ended. They do not fire, and what
+    /// waits for them stays in the state. They are no part of the sum.
+    pub timers_left: u64,
     /// What the operator keeps in its state at this moment, and may still emit something for: the
     /// open windows of all keys (or the slices that they share), the keys of a keyed function with
     /// state or timers, the records that a broadcast function holds back. It is no part of the
@@ -206,6 +218,11 @@ impl fmt::Display for Ledger {
                 writeln!(f, "{:width$} {dropped} dropped, {discarded} discarded", "")?;
             }
         }
-        write!(f, "{:width$} {:>12}", "unrouted", self.unrouted)
+        write!(f, "{:width$} {:>12}", "unrouted", self.unrouted)?;
+        if self.timers_dropped + self.timers_left > 0 {
+            let (dropped, left) = (self.timers_dropped, self.timers_left);
+            write!(f, "\n{:width$} {dropped} timers dropped at the end, {left} left", "")?;
+        }
+        Ok(())
     }
 }

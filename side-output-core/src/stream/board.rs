@@ -337,6 +337,8 @@ impl State {
             extra: self.tally.extra,
             fired: self.tally.fired,
             late: self.tally.late,
+            timers_dropped: self.tally.timers_dropped,
+            timers_left: self.tally.timers_left,
             stalls: self.stalls,
             outputs: self
                 .ports

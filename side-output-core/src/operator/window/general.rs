@@ -1,7 +1,7 @@
 use super::table::RECYCLED;
 use super::{Firing, Parts, Share, WindowBody};
 use crate::error::StreamError;
-use crate::operator::Progress;
+use crate::operator::{AtEnd, Progress};
 use crate::output::Collect;
 use crate::time::Timestamp;
 use crate::window::{
@@ -19,6 +19,8 @@ pub(super) struct General<K, C, S, TS> {
     timers: Timers,
     /// How many windows were ever opened.
     opened: u64,
+    /// How many timers each window has set at the end of the input, where they may never stop.
+    renewals: FxHashMap<u32, u32>,
 }
 
 /// One window of one key.
@@ -44,6 +46,7 @@ impl<K, C, S, TS> General<K, C, S, TS> {
             keys: FxHashMap::default(),
             timers: Timers::new(),
             opened: 0,
+            renewals: FxHashMap::default(),
         }
     }
 
@@ -278,6 +281,13 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
             let mut routes = 0;
             if let Some(index) = kept.timers.iter().position(|own| *own == at) {
                 kept.timers.swap_remove(index);
+                let end = kept.window.max_timestamp();
+                if at > parts.horizon && at < end {
+                    out.tally().timers_dropped += 1;
+                    room -= 1;
+                    continue;
+                }
+                let set = kept.timers.len();
                 let mut cx = TriggerContext {
                     window: kept.window,
                     watermark,
@@ -290,6 +300,17 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 let verdict = parts.trigger.on_timer(at, &mut kept.state, &mut cx);
                 routes = kept.obey(&mut parts.body, verdict, watermark, Some(at), out)?;
                 out.tally().fired += routes as u64;
+                // Those of a window that ends stop there, if they go on at all.
+                if watermark == Timestamp::MAX
+                    && kept.timers.len() > set
+                    && (end == Timestamp::MAX || kept.timers[set] <= at)
+                {
+                    let renewals = self.renewals.entry(slot).or_default();
+                    *renewals += 1;
+                    if parts.at_end.forbids(*renewals) {
+                        return Err(AtEnd::endless::<Tr, B::Out>(*renewals - 1));
+                    }
+                }
             }
             if at == cleanup {
                 let kept = self.kept(slot);
