@@ -186,9 +186,10 @@ pub mod __private;
 pub use side_output_core::error::StreamError;
 pub use side_output_core::operator::WindowStreams;
 pub use side_output_core::operator::{
-    BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured, Either, KeyContext,
-    KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess, KeyedContext, KeyedProcess,
-    Match, Process, ReconcileWithin, Reconciliation, ReconciliationStreams, TimerChange,
+    AtEnd, BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured, Either,
+    KeyContext, KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess, KeyedContext,
+    KeyedProcess, Match, Process, ReconcileWithin, Reconciliation, ReconciliationStreams,
+    TimerChange,
 };
 pub use side_output_core::output::{
     Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag,

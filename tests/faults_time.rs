@@ -7,15 +7,17 @@ use self::bare::{Bare, Lines, Seen, at};
 use self::common::OneByOne;
 use futures::channel::mpsc;
 use futures::executor::block_on;
+use futures::future::join;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use futures_test::future::FutureTestExt as _;
 use side_output::operator::{Broadcast, KeyedBroadcast, KeyedCo, Operator, Reconcile};
 use side_output::prelude::*;
 use side_output::stream::Source;
 use side_output::{
-    BroadcastContext, BroadcastProcess, Configuration, Either, Element, KeyedBroadcastContext,
-    KeyedBroadcastProcess, KeyedContext, KeyedProcess, Mark, Pane, TestClock, Tumbling, Watermarks,
-    Window,
+    AtEnd, BroadcastContext, BroadcastProcess, Configuration, ContinuousEventTime, Count, Either,
+    Element, Global, KeyedBroadcastContext, KeyedBroadcastProcess, KeyedContext, KeyedProcess,
+    Mark, Pane, TestClock, Trigger, TriggerContext, Tumbling, Verdict, Watermarks, Window,
+    WindowResult,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -540,4 +542,152 @@ fn fault_30_held_records_flow_when_the_configuration_has_ended_without_one() {
         assert!(texts.iter().all(|text| text.starts_with('?')), "{texts:?}");
         assert_eq!((ledger.read().held, ledger.read().is_balanced()), (0, true));
     }
+}
+
+/// A timer that sets itself again by a minute, so often at most.
+struct Minutes(u32, AtEnd);
+
+impl KeyedProcess for Minutes {
+    type Key = u32;
+    type In = u32;
+    type State = u32;
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        _record: u32,
+        _minutes: &mut u32,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        cx.set_timer(cx.timestamp().unwrap_or_default() + Duration::from_mins(1));
+        cx.set_timer(Timestamp::MAX);
+        None::<Lines>
+    }
+
+    fn on_timer(
+        &mut self,
+        at: Timestamp,
+        minutes: &mut u32,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        if at == Timestamp::MAX {
+            return Lines::side(*minutes);
+        }
+        *minutes += 1;
+        if *minutes < self.0 {
+            cx.set_timer(at + Duration::from_mins(1));
+        }
+        Lines::main(*minutes)
+    }
+
+    fn timers_at_end(&self) -> AtEnd {
+        self.1
+    }
+}
+
+fn minutes(most: u32, at_end: AtEnd) -> (Result<u32, StreamError>, Ledger) {
+    let input = [
+        Element::record(1, at(0)),
+        Element::watermark(at(200_000)),
+        Element::record(2, at(250_000)),
+    ];
+    let streams = elements(input).key_by(|record: &u32| *record).process(Minutes(most, at_end));
+    streams.note.discard();
+    let ledger = streams.main.ledger_handle().expect("an operator");
+    let (mut count, mut ends) = (0, 0);
+    let (main, side) =
+        (streams.main.for_each(|_| count += 1), streams.side.for_each(|_| ends += 1));
+    let (end, _) = block_on(join(main, side));
+    let end = end.map(|()| assert_eq!(ends, 2));
+    (end.map(|()| count), ledger.read())
+}
+
+#[test]
+fn fault_31_timers_that_never_stop_are_an_error_at_the_end() {
+    for renewals in [10, 1000] {
+        let (end, ledger) = minutes(u32::MAX, AtEnd::Fire { renewals });
+        let error = end.unwrap_err().to_string();
+        assert!(error.contains("faults_time::Minutes") && error.contains("Lines"), "{error}");
+        assert!(error.contains(&renewals.to_string()), "{error}");
+        assert!(ledger.is_balanced(), "{ledger:?}");
+        // Three minutes had passed for the first key before the end; then both keys go on.
+        assert_eq!(ledger.fired, u64::from(3 + 2 * renewals));
+    }
+    let (end, ledger) = minutes(u32::MAX, AtEnd::default());
+    assert!(end.unwrap_err().to_string().contains("100000"), "{ledger:?}");
+}
+
+#[test]
+fn fault_31_timers_that_stop_fire_at_the_end_or_are_dropped_and_counted() {
+    let (end, ledger) = minutes(13, AtEnd::Fire { renewals: 12 });
+    assert_eq!((end.unwrap(), ledger.timers_dropped), (26, 0));
+    // Key 1 has set 10 of its timers at the end, and key 2 has set 12.
+    assert!(minutes(13, AtEnd::Fire { renewals: 11 }).0.is_err());
+    let (end, ledger) = minutes(u32::MAX, AtEnd::Drop);
+    assert_eq!((end.unwrap(), ledger.timers_dropped), (3, 2));
+    assert!(ledger.is_balanced() && ledger.to_string().contains("2 timers dropped"), "{ledger}");
+}
+
+/// Fires again and again.
+struct Again;
+
+impl Trigger<u32> for Again {
+    type State = ();
+
+    fn on_record(
+        &mut self,
+        _: &u32,
+        at: Timestamp,
+        (): &mut (),
+        cx: &mut TriggerContext<'_>,
+    ) -> Verdict {
+        cx.register_timer(at + Duration::from_mins(1));
+        Verdict::Continue
+    }
+
+    fn on_timer(&mut self, at: Timestamp, (): &mut (), cx: &mut TriggerContext<'_>) -> Verdict {
+        cx.register_timer(at + Duration::from_mins(1));
+        Verdict::Fire
+    }
+}
+
+#[test]
+fn fault_31_periodic_triggers_end_with_their_input() {
+    let input = || elements([Element::record(1, at(1000)), Element::watermark(at(25_000))]);
+    let ten_seconds = ContinuousEventTime::every(Duration::from_secs(10));
+    let read = |results: DataStream<WindowResult<(), u64>>| {
+        let ledger = results.ledger_handle().expect("an operator");
+        let panes: Vec<_> = block_on(results.map(|result| result.pane).collect());
+        assert!(ledger.read().is_balanced(), "{:?}", ledger.read());
+        (panes, ledger.read().timers_dropped)
+    };
+    let early = |count: u32| (1..=count).map(Pane::Early).collect::<Vec<_>>();
+    let all = input().window_all(Global).trigger(ten_seconds).drop_late_data();
+    let all = all.aggregate(Count::new()).boxed();
+    assert_eq!(read(all), ([early(2), vec![Pane::OnTime]].concat(), 0));
+    let day = |at_end| {
+        let day = input().window_all(Tumbling::of(Duration::from_hours(24)));
+        let day = day.trigger(ten_seconds).timers_at_end(at_end).drop_late_data();
+        day.aggregate(Count::new()).boxed()
+    };
+    // As in Flink.
+    assert_eq!(read(day(AtEnd::default())), ([early(8639), vec![Pane::OnTime]].concat(), 0));
+    assert_eq!(read(day(AtEnd::Drop)), ([early(2), vec![Pane::OnTime]].concat(), 1));
+    let again = input().window_all(Global).trigger(Again).drop_late_data();
+    let end = block_on(again.aggregate(Count::new()).for_each(drop));
+    assert!(end.unwrap_err().to_string().contains("faults_time::Again"));
+}
+
+#[test]
+fn fault_35_processing_timers_that_are_left_at_the_end_are_counted() {
+    let clock = TestClock::at(at(0));
+    let input = DataStream::from_stream(stream::iter([1, 2, 2]));
+    let streams = input.key_by(|record: &u32| *record).process_with_clock(Beat, clock);
+    streams.side.discard();
+    streams.note.discard();
+    let ledger = streams.main.ledger_handle().expect("an operator");
+    assert_eq!(block_on(streams.main.count()), 0);
+    let ledger = ledger.read();
+    assert_eq!((ledger.timers_left, ledger.held, ledger.is_balanced()), (2, 2, true));
+    assert!(ledger.to_string().contains("2 left"), "{ledger}");
 }

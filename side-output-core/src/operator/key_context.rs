@@ -126,8 +126,8 @@ impl<K, S: Splitter, Size: ?Sized> KeyContext<K, S, Size> {
     /// of their time, those of the same time in the order in which they were set. A timer that is
     /// set at or below the current watermark fires with the next watermark, or in the same round
     /// if a timer's callback sets it. The end of the input fires what is left, and what the
-    /// callbacks set then; only one that is set at [`Timestamp::MAX`] by a timer at
-    /// [`Timestamp::MAX`] is ignored.
+    /// callbacks set then, or [drops](super::AtEnd) it; only one that is set at [`Timestamp::MAX`]
+    /// by a timer at [`Timestamp::MAX`] is ignored.
     #[inline]
     pub fn set_timer(&mut self, at: Timestamp) {
         self.changes.push(TimerChange::Set(at));
@@ -150,7 +150,8 @@ impl<K, S: Splitter, Size: ?Sized> KeyContext<K, S, Size> {
     /// `process_with_clock`; without one, it is an error that ends the stream.
     ///
     /// It fires at the first look at the clock at or after `at`. Those left at the end of the
-    /// input do not fire.
+    /// input do not fire, and are counted in the ledger as
+    /// [`timers_left`](crate::output::Ledger::timers_left).
     #[inline]
     pub fn set_processing_timer(&mut self, at: Timestamp) {
         self.changes.push(TimerChange::SetAlarm(at));

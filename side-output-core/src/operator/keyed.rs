@@ -1,9 +1,10 @@
 use super::key_context::OwnKeyContext;
-use super::{Either, KeyedCoProcess, KeyedProcess, Operator, TimerChange};
+use super::{AtEnd, Either, KeyedCoProcess, KeyedProcess, Operator, TimerChange};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Routes as _};
 use crate::state::{Due, Keys};
 use crate::time::{Mark, Timestamp, saturating_millis};
+use rustc_hash::FxHashMap;
 use std::{fmt, mem};
 
 /// State, timers and time around a keyed function, whatever its inputs are.
@@ -18,6 +19,11 @@ pub(super) struct KeyedCore<F: KeyedCoProcess> {
     delay: i64,
     /// Last watermark of the outputs.
     forwarded: Timestamp,
+    at_end: AtEnd,
+    /// Timers beyond this are dropped at the end of the input.
+    horizon: Timestamp,
+    /// How many timers each key has set at the end of the input.
+    renewals: FxHashMap<u32, u32>,
     /// The input is idle, and the outputs are not: what is kept may be emitted behind the
     /// watermark.
     idle: bool,
@@ -99,6 +105,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
     pub(super) fn new(function: F) -> Self {
         let time_to_live = function.time_to_live().map(saturating_millis);
         let delay = saturating_millis(function.output_delay());
+        let at_end = function.timers_at_end();
         Self {
             function,
             keys: Keys::new(),
@@ -108,6 +115,9 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             time_to_live,
             delay,
             forwarded: Timestamp::MIN,
+            at_end,
+            horizon: Timestamp::MAX,
+            renewals: FxHashMap::default(),
             idle: false,
         }
     }
@@ -177,7 +187,14 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             match change {
                 // The highest time renews itself for ever: nothing comes after it.
                 TimerChange::Set(Timestamp::MAX) if self.firing && at == Timestamp::MAX => {}
-                TimerChange::Set(at) => _ = self.keys.set_timer(slot, at),
+                TimerChange::Set(at) => {
+                    if self.keys.set_timer(slot, at)
+                        && self.firing
+                        && self.watermark == Timestamp::MAX
+                    {
+                        *self.renewals.entry(slot).or_default() += 1;
+                    }
+                }
                 TimerChange::Delete(at) => _ = self.keys.delete_timer(slot, at),
                 TimerChange::SetAlarm(_) if self.cx.now.is_none() => {
                     return Err(StreamError::failed(
@@ -189,6 +206,15 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             }
         }
         Ok(())
+    }
+
+    /// Forgets the key of a timer that does not fire, if there is nothing else of it.
+    fn drop_timer(&mut self, slot: u32) {
+        let empty = F::is_empty(self.keys.lend(slot, &mut self.cx.key));
+        self.keys.lend(slot, &mut self.cx.key);
+        if empty && self.keys.is_idle(slot) {
+            self.keys.remove(slot);
+        }
     }
 
     pub(super) fn on_mark<C: Collect<F::Out>>(
@@ -213,6 +239,9 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
                 out.swallow();
                 return Ok(());
             }
+            if watermark == Timestamp::MAX {
+                self.horizon = self.at_end.horizon(self.watermark);
+            }
             self.watermark = watermark;
             self.firing = true;
         }
@@ -221,13 +250,26 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
                 return Ok(());
             }
             match self.keys.pop_due(watermark) {
-                Some(Due::Timer(slot, at)) => self.call(slot, at, Timer, out)?,
+                Some(Due::Timer(slot, at)) if at > self.horizon && at != Timestamp::MAX => {
+                    self.drop_timer(slot);
+                    out.drop_timer();
+                }
+                Some(Due::Timer(slot, at)) => {
+                    self.call(slot, at, Timer, out)?;
+                    if let Some(renewals) = self.renewals.get(&slot)
+                        && self.at_end.forbids(*renewals)
+                    {
+                        return Err(AtEnd::endless::<F, F::Out>(renewals - 1));
+                    }
+                }
                 Some(Due::Expired) => {}
                 None => break,
             }
         }
         self.firing = false;
         let held = if watermark == Timestamp::MAX {
+            self.renewals = FxHashMap::default();
+            out.leave_timers(self.keys.alarms() as u64);
             watermark
         } else {
             watermark.saturating_sub_millis(self.delay)

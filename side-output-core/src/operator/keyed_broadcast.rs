@@ -1,8 +1,8 @@
 use super::key_context::OwnKeyContext;
 use super::keyed::{Enter, KeyedCore};
 use super::{
-    Configurable, Configuration, Configured, HoldBack, KeyContext, KeyedCoProcess, KeyedContext,
-    TimerChange,
+    AtEnd, Configurable, Configuration, Configured, HoldBack, KeyContext, KeyedCoProcess,
+    KeyedContext, TimerChange,
 };
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter, TapTagOf};
@@ -200,6 +200,11 @@ pub trait KeyedBroadcastProcess: Sized {
     fn time_to_live(&self) -> Option<Duration> {
         None
     }
+
+    /// What event-time timers do that are still set when the input ends; by default they fire.
+    fn timers_at_end(&self) -> AtEnd {
+        AtEnd::default()
+    }
 }
 
 /// Function and configuration, as the keyed core sees them.
@@ -253,6 +258,10 @@ impl<F: KeyedBroadcastProcess> KeyedCoProcess for Inner<F> {
 
     fn time_to_live(&self) -> Option<Duration> {
         self.function.time_to_live()
+    }
+
+    fn timers_at_end(&self) -> AtEnd {
+        self.function.timers_at_end()
     }
 }
 

@@ -1,4 +1,4 @@
-use super::KeyedContext;
+use super::{AtEnd, KeyedContext};
 use crate::output::{Routes, Splitter};
 use crate::time::Timestamp;
 use std::hash::Hash;
@@ -161,5 +161,10 @@ pub trait KeyedCoProcess: Sized {
     /// are keys, they are not idle when the input is.
     fn output_delay(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// What event-time timers do that are still set when the input ends; by default they fire.
+    fn timers_at_end(&self) -> AtEnd {
+        AtEnd::default()
     }
 }

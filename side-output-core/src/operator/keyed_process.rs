@@ -1,4 +1,4 @@
-use super::{KeyedCoProcess, KeyedContext};
+use super::{AtEnd, KeyedCoProcess, KeyedContext};
 use crate::output::{Routes, Splitter};
 use crate::time::Timestamp;
 use std::convert::Infallible;
@@ -121,6 +121,11 @@ pub trait KeyedProcess: Sized {
     fn output_delay(&self) -> Duration {
         Duration::ZERO
     }
+
+    /// What event-time timers do that are still set when the input ends; by default they fire.
+    fn timers_at_end(&self) -> AtEnd {
+        AtEnd::default()
+    }
 }
 
 /// A function of one input is one of two inputs whose second stays silent.
@@ -183,5 +188,9 @@ impl<F: KeyedProcess> KeyedCoProcess for F {
 
     fn output_delay(&self) -> Duration {
         KeyedProcess::output_delay(self)
+    }
+
+    fn timers_at_end(&self) -> AtEnd {
+        KeyedProcess::timers_at_end(self)
     }
 }

@@ -27,7 +27,7 @@ use self::aligned::Aligned;
 use self::general::General;
 use self::sessions::Sessions;
 use self::sliced::Sliced;
-use super::Operator;
+use super::{AtEnd, Operator};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
 use crate::time::{Mark, Timestamp};
@@ -66,6 +66,9 @@ struct Parts<A, Tr, B> {
     /// Windows speak once more when they are freed.
     finals: bool,
     watermark: Timestamp,
+    at_end: AtEnd,
+    /// Timers beyond this are dropped at the end of the input, but for those at the end of windows.
+    horizon: Timestamp,
 }
 
 /// Whether an engine is done with a watermark.
@@ -93,7 +96,7 @@ where
     B: WindowBody<K, T>,
 {
     fn new<Ev, L>(key: F, windows: Windows<A, Tr, Ev, L>, body: B) -> Self {
-        let Windows { assigner, trigger, lateness, finals, .. } = windows;
+        let Windows { assigner, trigger, lateness, finals, at_end, .. } = windows;
         let engine = if Tr::AT_END && !A::MERGES && A::ENDS {
             if B::SHARES && !A::DISJOINT && assigner.has_slices() {
                 Engine::Sliced(Sliced::new())
@@ -105,8 +108,8 @@ where
         } else {
             Engine::General(General::new())
         };
-        let watermark = Timestamp::MIN;
-        let parts = Parts { assigner, trigger, body, lateness, finals, watermark };
+        let (watermark, horizon) = (Timestamp::MIN, Timestamp::MAX);
+        let parts = Parts { assigner, trigger, body, lateness, finals, watermark, at_end, horizon };
         Self { key, parts, engine, due: false, types: PhantomData }
     }
 
@@ -172,6 +175,9 @@ where
             if watermark <= self.parts.watermark && !self.due {
                 out.swallow();
                 return Ok(());
+            }
+            if watermark == Timestamp::MAX && !self.due {
+                self.parts.horizon = self.parts.at_end.horizon(self.parts.watermark);
             }
             self.parts.watermark = watermark;
             let progress = match &mut self.engine {

@@ -25,6 +25,10 @@ pub struct Account {
     pub tapped: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
+    /// Timers that the end of the input has dropped.
+    pub timers_dropped: u64,
+    /// Processing-time timers that were set when the input ended.
+    pub timers_left: u64,
 }
 
 impl Account {
@@ -40,6 +44,8 @@ impl Account {
             fired: 0,
             tapped: 0,
             late: 0,
+            timers_dropped: 0,
+            timers_left: 0,
         }
     }
 
@@ -65,6 +71,8 @@ impl Account {
         self.fired += other.fired;
         self.tapped += other.tapped;
         self.late += other.late;
+        self.timers_dropped += other.timers_dropped;
+        self.timers_left += other.timers_left;
     }
 
     /// What was counted since `before`.
@@ -78,6 +86,8 @@ impl Account {
             fired: self.fired - before.fired,
             tapped: self.tapped - before.tapped,
             late: self.late - before.late,
+            timers_dropped: self.timers_dropped - before.timers_dropped,
+            timers_left: self.timers_left - before.timers_left,
         }
     }
 }

@@ -188,6 +188,18 @@ impl<'a, C> Collector<'a, C> {
         self.account.late += 1;
     }
 
+    /// Notes that a timer is dropped at the end of the input.
+    #[inline]
+    pub const fn drop_timer(&mut self) {
+        self.account.timers_dropped += 1;
+    }
+
+    /// Notes that the input has ended and so many processing-time timers are still set.
+    #[inline]
+    pub const fn leave_timers(&mut self, timers: u64) {
+        self.account.timers_left += timers;
+    }
+
     /// Notes that the record in hand configures the operator and is not to be routed itself.
     #[inline]
     pub const fn update(&mut self) {

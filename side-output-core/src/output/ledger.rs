@@ -52,6 +52,12 @@ pub struct Ledger {
     /// Copies that the function emitted to taps with [`Context::output`](super::Context::output),
     /// beside the routes that it returned. A tap that is returned is a route like any other.
     pub tapped: u64,
+    /// Timers that the end of the input has dropped, because the function
+    /// [wanted it so](crate::operator::AtEnd::Drop). They are no part of the sum.
+    pub timers_dropped: u64,
+    /// Processing-time timers that were still set when the input ended. They do not fire, and what
+    /// waits for them stays in the state. They are no part of the sum.
+    pub timers_left: u64,
     /// What the operator keeps in its state at this moment, and may still emit something for: the
     /// open windows of all keys (or the slices that they share), the keys of a keyed function with
     /// state or timers, the records that a broadcast function holds back. It is no part of the
@@ -166,6 +172,11 @@ impl fmt::Display for Ledger {
                 writeln!(f, "{:width$} {dropped} dropped, {discarded} discarded", "")?;
             }
         }
-        write!(f, "{:width$} {:>12}", "unrouted", self.unrouted)
+        write!(f, "{:width$} {:>12}", "unrouted", self.unrouted)?;
+        if self.timers_dropped + self.timers_left > 0 {
+            let (dropped, left) = (self.timers_dropped, self.timers_left);
+            write!(f, "\n{:width$} {dropped} timers dropped at the end, {left} left", "")?;
+        }
+        Ok(())
     }
 }

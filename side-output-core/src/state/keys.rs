@@ -101,6 +101,12 @@ impl<K: Hash + Eq + Clone, S: Default> Keys<K, S> {
         self.timers.len()
     }
 
+    /// Number of processing-time timers that are set.
+    #[must_use]
+    pub const fn alarms(&self) -> usize {
+        self.alarms.len()
+    }
+
     /// The slot of `key`, made with the default state if there is none.
     ///
     /// # Panics

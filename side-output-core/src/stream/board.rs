@@ -325,6 +325,8 @@ impl State {
             fired: account.fired,
             tapped: account.tapped,
             late: account.late,
+            timers_dropped: account.timers_dropped,
+            timers_left: account.timers_left,
             stalls: self.stalls,
             outputs: self
                 .ports

@@ -1,6 +1,6 @@
 use super::{DataFeed, DataStream, KeyedStream, OperatorStreams, Source};
 use crate::operator::{
-    Aggregated, Applied, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy,
+    Aggregated, Applied, AtEnd, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy,
     LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
 };
 use crate::window::{Aggregate, Assigner, Trigger, TriggerOf, Window, WindowProcess};
@@ -137,6 +137,35 @@ where
     pub fn with_final_panes(self) -> Self {
         let Self { keyed, windows } = self;
         Self { keyed, windows: windows.with_final_panes() }
+    }
+
+    /// What a trigger's timers before the end of their window do when the input ends. By default
+    /// they fire, so that the last day of a
+    /// [`ContinuousEventTime`](crate::window::ContinuousEventTime) of ten seconds has thousands of
+    /// results that are all the same; dropped, it has the one at the end of the window.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use side_output::{AtEnd, ContinuousEventTime, Count};
+    /// use std::time::Duration;
+    ///
+    /// let counts = DataStream::from_stream(stream::iter([1, 25, 31]))
+    ///     .assign_timestamps(|second| Timestamp::from_secs(*second), Watermarks::monotonous())
+    ///     .window_all(Tumbling::of(Duration::from_secs(86_400)))
+    ///     .trigger(ContinuousEventTime::every(Duration::from_secs(10)))
+    ///     .timers_at_end(AtEnd::Drop)
+    ///     .drop_late_data()
+    ///     .aggregate(Count::new());
+    /// let counts: Vec<_> = block_on(counts.map(|count| (count.value, count.pane)).collect());
+    /// assert_eq!(counts, [(2, Pane::Early(1)), (2, Pane::Early(2)), (3, Pane::Early(3)), (3, Pane::OnTime)]);
+    /// ```
+    pub fn timers_at_end(self, at_end: AtEnd) -> Self {
+        let Self { keyed, windows } = self;
+        Self { keyed, windows: windows.timers_at_end(at_end) }
     }
 
     /// Fires windows by `trigger` instead of at their end; those that merge, by a

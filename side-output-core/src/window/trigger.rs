@@ -480,7 +480,10 @@ impl<T> Trigger<T> for ContinuousEventTime {
         if at == cx.window.max_timestamp() {
             return Verdict::Fire;
         }
-        if *next != Some(at) {
+        // At the end of the input, a window without an end fires once, at its own end: after this
+        // firing, others would come for ever.
+        let last = cx.watermark == Timestamp::MAX && cx.window.max_timestamp() == Timestamp::MAX;
+        if *next != Some(at) || last {
             return Verdict::Continue;
         }
         *next = Some(self.after(at, cx));

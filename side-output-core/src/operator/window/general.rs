@@ -1,6 +1,7 @@
 use super::table::RECYCLED;
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
+use crate::operator::AtEnd;
 use crate::output::{Collect, Collector};
 use crate::time::Timestamp;
 use crate::window::{
@@ -18,6 +19,8 @@ pub(super) struct General<K, C, S, TS> {
     timers: Timers,
     /// How many windows were ever opened.
     opened: u64,
+    /// How many timers each window has set at the end of the input, where they may never stop.
+    renewals: FxHashMap<u32, u32>,
 }
 
 /// One window of one key.
@@ -43,6 +46,7 @@ impl<K, C, S, TS> General<K, C, S, TS> {
             keys: FxHashMap::default(),
             timers: Timers::new(),
             opened: 0,
+            renewals: FxHashMap::default(),
         }
     }
 
@@ -275,6 +279,12 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
             let cleanup = kept.window.cleanup(parts.lateness);
             if let Some(index) = kept.timers.iter().position(|own| *own == at) {
                 kept.timers.swap_remove(index);
+                let end = kept.window.max_timestamp();
+                if at > parts.horizon && at < end {
+                    out.drop_timer();
+                    continue;
+                }
+                let set = kept.timers.len();
                 let mut cx = TriggerContext {
                     window: kept.window,
                     watermark,
@@ -286,6 +296,17 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 };
                 let verdict = parts.trigger.on_timer(at, &mut kept.state, &mut cx);
                 kept.obey(&mut parts.body, verdict, watermark, Some(at), out)?;
+                // Those of a window that ends stop there, if they go on at all.
+                if watermark == Timestamp::MAX
+                    && kept.timers.len() > set
+                    && (end == Timestamp::MAX || kept.timers[set] <= at)
+                {
+                    let renewals = self.renewals.entry(slot).or_default();
+                    *renewals += 1;
+                    if parts.at_end.forbids(*renewals) {
+                        return Err(AtEnd::endless::<Tr, B::Out>(*renewals - 1));
+                    }
+                }
             }
             if at == cleanup {
                 let kept = self.kept(slot);

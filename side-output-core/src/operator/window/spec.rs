@@ -1,5 +1,6 @@
 use super::{Aggregated, Applied, Processed, Reduced, WindowOperator};
 use crate::error::StreamError;
+use crate::operator::AtEnd;
 use crate::output::{Collect, Collector, OwnContext, Routes as _, Single, Splitter};
 use crate::time::saturating_millis;
 use crate::window::{
@@ -191,6 +192,7 @@ pub struct Windows<A, Tr, Ev = KeepAll, L = LateUndecided> {
     /// Milliseconds.
     pub(super) lateness: i64,
     pub(super) finals: bool,
+    pub(super) at_end: AtEnd,
     late: PhantomData<fn() -> L>,
 }
 
@@ -198,7 +200,8 @@ impl<A: Assigner> Windows<A, A::Trigger> {
     /// Windows by `assigner`, with its own trigger.
     pub fn new(assigner: A) -> Self {
         let trigger = A::Trigger::default();
-        Self { assigner, trigger, evictor: KeepAll, lateness: 0, finals: false, late: PhantomData }
+        let (lateness, finals, at_end) = (0, false, AtEnd::default());
+        Self { assigner, trigger, evictor: KeepAll, lateness, finals, at_end, late: PhantomData }
     }
 }
 
@@ -216,16 +219,22 @@ impl<A, Tr, Ev, L> Windows<A, Tr, Ev, L> {
         self
     }
 
+    /// What a trigger's timers before the end of their window do when the input ends.
+    pub const fn timers_at_end(mut self, at_end: AtEnd) -> Self {
+        self.at_end = at_end;
+        self
+    }
+
     /// Fires windows by `trigger`.
     pub fn trigger<Tr2>(self, trigger: Tr2) -> Windows<A, Tr2, Ev, L> {
-        let Self { assigner, evictor, lateness, finals, late, .. } = self;
-        Windows { assigner, trigger, evictor, lateness, finals, late }
+        let Self { assigner, evictor, lateness, finals, at_end, late, .. } = self;
+        Windows { assigner, trigger, evictor, lateness, finals, at_end, late }
     }
 
     /// Keeps only the last `count` records of a window, whenever it fires.
     pub fn keep_last(self, count: usize) -> Windows<A, Tr, KeepLast, L> {
-        let Self { assigner, trigger, lateness, finals, late, .. } = self;
-        Windows { assigner, trigger, evictor: KeepLast(count), lateness, finals, late }
+        let Self { assigner, trigger, lateness, finals, at_end, late, .. } = self;
+        Windows { assigner, trigger, evictor: KeepLast(count), lateness, finals, at_end, late }
     }
 
     /// Sends late records to an output of their own.
@@ -239,8 +248,8 @@ impl<A, Tr, Ev, L> Windows<A, Tr, Ev, L> {
     }
 
     fn late<L2>(self) -> Windows<A, Tr, Ev, L2> {
-        let Self { assigner, trigger, evictor, lateness, finals, .. } = self;
-        Windows { assigner, trigger, evictor, lateness, finals, late: PhantomData }
+        let Self { assigner, trigger, evictor, lateness, finals, at_end, .. } = self;
+        Windows { assigner, trigger, evictor, lateness, finals, at_end, late: PhantomData }
     }
 }
 
