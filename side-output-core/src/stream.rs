@@ -3,18 +3,22 @@
 //! It drives operators and never decides what a record means.
 
 mod board;
+mod boxed;
 mod by_clock;
+mod chunk;
 mod clocked;
 mod connect;
 mod data_stream;
 mod driver;
-mod feed_source;
 mod filter_map;
 mod forward;
 mod hub;
+mod inputs;
 mod keyed;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod merge;
+mod outlet;
 mod parallel;
 mod port;
 mod source;
@@ -29,27 +33,29 @@ mod window;
 pub mod wiring;
 
 pub use self::board::LedgerHandle;
-pub use self::by_clock::{AdvanceFeed, ClockFeed, ClockStamped, IdleAdvanced};
+pub use self::boxed::BoxSource;
+pub use self::by_clock::{AdvanceSource, ClockSource, ClockStamped, IdleAdvanced};
 pub use self::clocked::Clocked;
 pub use self::connect::{
-    BroadcastConnected, ClockedCoStreams, CoFnStreams, CoStreams, ConnectFeed, Connected,
+    BroadcastConnected, ClockedCoStreams, CoFnStreams, CoStreams, ConnectSource, Connected,
     KeyedCoStreams, KeyedConnected,
 };
 pub use self::data_stream::{
-    ClockedStreams, DataFeed, DataStream, Element, ElementFeed, Elements, OperatorStreams, Results,
+    ClockedStreams, DataStream, Element, Elements, OperatorStreams, Results,
 };
-pub use self::driver::{Drive, Driver, Fed, Feed, Intake, StreamFeed, TryStreamFeed};
-pub use self::feed_source::FeedSource;
+pub use self::driver::{Drive, Driver};
 pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
+pub use self::inputs::{FromElements, FromStream, FromTryStream};
 pub use self::keyed::{KeyedStream, KeyedStreams};
+pub use self::outlet::{Boxed, Outlet, SendOutlet, Typed};
 pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
 };
 pub use self::port::Port;
-pub use self::source::{BoxSource, Boxed, Outlet, SendOutlet, Source, Typed};
+pub use self::source::{Fed, Intake, Source};
 pub use self::split::{SplitExt, StreamDrive, StreamSource};
-pub use self::timestamps::{IdleFeed, Idleness, StampFeed, StampStreams, TimestampStreams};
+pub use self::timestamps::{IdleSource, Idleness, StampSource, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::{UnionInputs, UnionSource};
 pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};

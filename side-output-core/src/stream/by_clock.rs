@@ -1,4 +1,5 @@
-use super::{DataFeed, DataStream, Fed, Feed, FeedSource, Intake, Source};
+use super::source::pass_on;
+use super::{DataStream, Fed, Intake, LedgerHandle, Source};
 use crate::time::{Clock, Mark, Monotonic, Quiet, Timestamp, saturating_millis};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -6,10 +7,10 @@ use std::task::Context;
 use std::time::Duration;
 
 /// The stream of [`DataStream::stamp_with_clock`].
-pub type ClockStamped<T, Src, Ck> = DataStream<T, FeedSource<ClockFeed<DataFeed<T, Src>, Ck>>>;
+pub type ClockStamped<T, Src, Ck> = DataStream<T, ClockSource<DataStream<T, Src>, Ck>>;
 
 /// The stream of [`DataStream::advance_when_idle`].
-pub type IdleAdvanced<T, Src, Ck> = DataStream<T, FeedSource<AdvanceFeed<DataFeed<T, Src>, Ck>>>;
+pub type IdleAdvanced<T, Src, Ck> = DataStream<T, AdvanceSource<DataStream<T, Src>, Ck>>;
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Gives each record the time at which it comes, so that windows, timers and whatever else
@@ -57,13 +58,13 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         period: Duration,
     ) -> ClockStamped<T, Src, Ck> {
         let period = at_least_a_millisecond(period, "period");
-        let feed = ClockFeed {
-            feed: DataFeed(self),
+        let source = ClockSource {
+            source: self,
             clock: Monotonic::new(clock),
             period,
             emitted: Timestamp::MIN,
         };
-        DataStream::new(FeedSource::new(feed), "records")
+        DataStream::new(source, "records")
     }
 
     /// Lets event time go on with `clock` while nothing comes.
@@ -112,8 +113,8 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         clock: Ck,
     ) -> IdleAdvanced<T, Src, Ck> {
         let timeout = at_least_a_millisecond(timeout, "timeout");
-        let feed = AdvanceFeed {
-            feed: DataFeed(self),
+        let source = AdvanceSource {
+            source: self,
             clock: Monotonic::new(clock),
             timeout,
             quiet: Quiet::default(),
@@ -121,7 +122,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
             next: timeout,
             emitted: Timestamp::MIN,
         };
-        DataStream::new(FeedSource::new(feed), "records")
+        DataStream::new(source, "records")
     }
 }
 
@@ -132,16 +133,16 @@ fn at_least_a_millisecond(duration: Duration, what: &str) -> i64 {
     millis
 }
 
-/// Stamps the records that `Fd` feeds with the time of a clock.
-pub struct ClockFeed<Fd, Ck> {
-    feed: Fd,
+/// Stamps the records of `Src` with the time of a clock.
+pub struct ClockSource<Src, Ck> {
+    source: Src,
     clock: Monotonic<Ck>,
     /// Milliseconds.
     period: i64,
     emitted: Timestamp,
 }
 
-impl<Fd, Ck: Clock> ClockFeed<Fd, Ck> {
+impl<Src, Ck: Clock> ClockSource<Src, Ck> {
     /// The watermark that is due.
     fn due(&mut self) -> Option<Mark> {
         let now = self.clock.now();
@@ -159,18 +160,16 @@ impl<Fd, Ck: Clock> ClockFeed<Fd, Ck> {
     }
 }
 
-impl<Fd: Feed, Ck: Clock> Feed for ClockFeed<Fd, Ck> {
-    type Item = Fd::Item;
-
+impl<T, Src: Source<T>, Ck: Clock> Source<T> for ClockSource<Src, Ck> {
     #[inline]
-    fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         loop {
             if let Some(mark) = self.due()
                 && intake.mark(mark).is_break()
             {
                 return Fed::More;
             }
-            let fed = self.feed.feed(cx, &mut ByClock { clock: &mut self.clock, intake });
+            let fed = self.source.feed(cx, &mut ByClock { clock: &mut self.clock, intake });
             if !matches!(fed, Fed::Pending) {
                 return fed;
             }
@@ -182,11 +181,13 @@ impl<Fd: Feed, Ck: Clock> Feed for ClockFeed<Fd, Ck> {
             }
         }
     }
+
+    pass_on!(source);
 }
 
-impl<Fd, Ck> fmt::Debug for ClockFeed<Fd, Ck> {
+impl<Src, Ck> fmt::Debug for ClockSource<Src, Ck> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClockFeed")
+        f.debug_struct("ClockSource")
             .field("period", &self.period)
             .field("emitted", &self.emitted)
             .finish_non_exhaustive()
@@ -199,6 +200,8 @@ struct ByClock<'a, Ck, K> {
 }
 
 impl<T, Ck: Clock, K: Intake<T>> Intake<T> for ByClock<'_, Ck, K> {
+    const STOPS: bool = K::STOPS;
+
     #[inline]
     fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
         let now = self.clock.now();
@@ -215,9 +218,9 @@ impl<T, Ck: Clock, K: Intake<T>> Intake<T> for ByClock<'_, Ck, K> {
     }
 }
 
-/// Feeds a stream and lets its event time go on while nothing comes.
-pub struct AdvanceFeed<Fd, Ck> {
-    feed: Fd,
+/// Reads a stream and lets its event time go on while nothing comes.
+pub struct AdvanceSource<Src, Ck> {
+    source: Src,
     clock: Monotonic<Ck>,
     /// Milliseconds.
     timeout: i64,
@@ -229,7 +232,7 @@ pub struct AdvanceFeed<Fd, Ck> {
     emitted: Timestamp,
 }
 
-impl<Fd: Feed, Ck: Clock> AdvanceFeed<Fd, Ck> {
+impl<Src, Ck: Clock> AdvanceSource<Src, Ck> {
     /// Looks at the clock after the input had nothing more: the watermark that is due, if any.
     fn look(&mut self, cx: &Context<'_>) -> Option<Mark> {
         let now = self.clock.now();
@@ -257,15 +260,13 @@ impl<Fd: Feed, Ck: Clock> AdvanceFeed<Fd, Ck> {
     }
 }
 
-impl<Fd: Feed, Ck: Clock> Feed for AdvanceFeed<Fd, Ck> {
-    type Item = Fd::Item;
-
+impl<T, Src: Source<T>, Ck: Clock> Source<T> for AdvanceSource<Src, Ck> {
     #[inline]
-    fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { feed, quiet, emitted, .. } = self;
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { source, quiet, emitted, .. } = self;
         let waker = quiet.waker(cx.waker());
         let mut advancing = Advancing { emitted, quiet, intake };
-        let fed = feed.feed(&mut Context::from_waker(&waker), &mut advancing);
+        let fed = source.feed(&mut Context::from_waker(&waker), &mut advancing);
         if matches!(fed, Fed::Pending)
             && let Some(mark) = self.look(cx)
             && intake.mark(mark).is_break()
@@ -274,11 +275,13 @@ impl<Fd: Feed, Ck: Clock> Feed for AdvanceFeed<Fd, Ck> {
         }
         fed
     }
+
+    pass_on!(source);
 }
 
-impl<Fd, Ck> fmt::Debug for AdvanceFeed<Fd, Ck> {
+impl<Src, Ck> fmt::Debug for AdvanceSource<Src, Ck> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AdvanceFeed")
+        f.debug_struct("AdvanceSource")
             .field("timeout", &self.timeout)
             .field("emitted", &self.emitted)
             .finish_non_exhaustive()
@@ -292,6 +295,8 @@ struct Advancing<'a, K> {
 }
 
 impl<T, K: Intake<T>> Intake<T> for Advancing<'_, K> {
+    const STOPS: bool = K::STOPS;
+
     #[inline]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
         self.quiet.end();

@@ -1,29 +1,29 @@
-use super::{Drive, Driver, Fed, Feed};
+use super::{Drive, Driver, Fed, Source};
 use crate::operator::Operator;
 use crate::output::{Account, Collect};
 use crate::time::{Clock, Monotonic, Timestamp};
 use std::fmt;
 use std::task::Context;
 
-/// An operator with its feed and a clock, for processing-time timers.
+/// An operator with what it reads and a clock, for processing-time timers.
 ///
 /// The clock is looked at before each turn, and it wakes the reader when the next timer is due. A
 /// clock that goes back stands still until it has caught up.
-pub struct Clocked<Fd, Op, Ck> {
-    drive: Drive<Fd, Op>,
+pub struct Clocked<Src, Op, Ck> {
+    drive: Drive<Src, Op>,
     clock: Monotonic<Ck>,
 }
 
-impl<Fd, Op, Ck: Clock> Clocked<Fd, Op, Ck> {
+impl<Src, Op, Ck: Clock> Clocked<Src, Op, Ck> {
     /// Gives the operator behind `drive` a clock.
-    pub fn new(drive: Drive<Fd, Op>, clock: Ck) -> Self {
+    pub fn new(drive: Drive<Src, Op>, clock: Ck) -> Self {
         Self { drive, clock: Monotonic::new(clock) }
     }
 }
 
-impl<Fd, Op, Ck> Driver<Op::Out> for Clocked<Fd, Op, Ck>
+impl<Src, Op, Ck> Driver<Op::Out> for Clocked<Src, Op, Ck>
 where
-    Fd: Feed<Item = Op::In>,
+    Src: Source<Op::In>,
     Op: Operator,
     Ck: Clock,
 {
@@ -65,7 +65,7 @@ where
     }
 }
 
-impl<Fd, Op: fmt::Debug, Ck> fmt::Debug for Clocked<Fd, Op, Ck> {
+impl<Src, Op: fmt::Debug, Ck> fmt::Debug for Clocked<Src, Op, Ck> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clocked").field("drive", &self.drive).finish_non_exhaustive()
     }

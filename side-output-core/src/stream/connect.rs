@@ -1,251 +1,88 @@
+use super::merge::{Merge, Merged};
 use super::{
-    Clocked, ClockedStreams, DataFeed, DataStream, Drive, Element, Fed, Feed, Hub, Intake,
-    KeyedStream, OperatorStreams, Source,
+    Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, KeyedStream, OperatorStreams,
+    Source,
 };
 use crate::operator::{
     Broadcast, BroadcastProcess, Co, CoFn, CoProcess, Either, KeyedBroadcast,
     KeyedBroadcastProcess, KeyedCo, KeyedCoProcess, Reconcile, ReconcileWithin,
 };
 use crate::output::{Context as RecordContext, Routes, Splitter};
-use crate::time::{Alignment, Barriers, Clock, Mark, Timestamp};
-use std::collections::VecDeque;
+use crate::time::{Alignment, Clock};
 use std::fmt;
 use std::hash::Hash;
-use std::ops::ControlFlow;
 use std::task::Context;
 
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
 
-/// Feeds an operator with two inputs.
+/// What an operator with two inputs reads.
 ///
 /// The inputs take turns; when one has nothing ready, the other has them all. The watermark is the
 /// lower one of both, see [`Alignment::connected`]. An input that ends early leaves the time to
-/// the other. An input whose barrier has come waits until that of the other has, see [`Barriers`].
-pub struct ConnectFeed<T, A: Source<T>, U, B: Source<U>> {
+/// the other.
+pub struct ConnectSource<T, A: Source<T>, U, B: Source<U>> {
     /// `None` after its end, as the other.
-    left: Option<DataFeed<T, A>>,
-    right: Option<DataFeed<U, B>>,
-    alignment: Alignment,
-    barriers: Barriers,
-    /// Whose turn is next.
-    turn: usize,
+    left: Option<DataStream<T, A>>,
+    right: Option<DataStream<U, B>>,
+    merge: Merge<Either<T, U>>,
     /// The first input waits for the end of the second.
     right_first: bool,
-    /// What the operator had no room for.
-    pending: VecDeque<Pending<Either<T, U>>>,
 }
 
-/// What is still to be handed to the operator.
-enum Pending<X> {
-    Element(Element<X>),
-    /// The end of this input.
-    End(usize),
-}
-
-impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
+impl<T, A: Source<T>, U, B: Source<U>> ConnectSource<T, A, U, B> {
     pub(super) fn new(left: DataStream<T, A>, right: DataStream<U, B>, right_first: bool) -> Self {
-        let mut barriers = Barriers::new(2);
-        barriers.set_unread(LEFT, right_first);
-        Self {
-            left: Some(DataFeed(left)),
-            right: Some(DataFeed(right)),
-            alignment: Alignment::connected(2),
-            barriers,
-            turn: RIGHT,
-            right_first,
-            pending: VecDeque::new(),
-        }
-    }
-
-    /// Lets one input deliver. True if things have changed and it is worth asking again.
-    fn poll_side<K: Intake<Either<T, U>>>(
-        &mut self,
-        side: usize,
-        cx: &mut Context<'_>,
-        intake: &mut K,
-    ) -> ControlFlow<Fed, bool> {
-        let unread = side == LEFT && self.right_first && self.right.is_some();
-        if unread || self.barriers.is_blocked(side) {
-            return ControlFlow::Continue(false);
-        }
-        let Self { left, right, alignment, barriers, pending, .. } = self;
-        let (fed, full) = if side == LEFT {
-            let mut entrance =
-                Entrance::new(side, Either::Left, alignment, barriers, pending, intake);
-            let fed = left.as_mut().map_or(Fed::Pending, |feed| feed.feed(cx, &mut entrance));
-            (fed, entrance.full)
-        } else {
-            let mut entrance =
-                Entrance::new(side, Either::Right, alignment, barriers, pending, intake);
-            let fed = right.as_mut().map_or(Fed::Pending, |feed| feed.feed(cx, &mut entrance));
-            (fed, entrance.full)
-        };
-        match fed {
-            Fed::Failed(_) => ControlFlow::Break(fed),
-            Fed::More if full => ControlFlow::Break(Fed::More),
-            // A barrier stopped it.
-            Fed::More => {
-                self.pass_barriers();
-                ControlFlow::Continue(true)
-            }
-            Fed::Pending => ControlFlow::Continue(false),
-            Fed::End => {
-                if side == LEFT {
-                    self.left = None;
-                } else {
-                    self.right = None;
-                    self.barriers.set_unread(LEFT, false);
-                }
-                self.barriers.on_end(side);
-                self.pending.push_back(Pending::End(side));
-                let marks = self.alignment.on_watermark(side, Timestamp::MAX);
-                self.pending.extend(marks.map(Element::Mark).map(Pending::Element));
-                self.pass_barriers();
-                ControlFlow::Continue(true)
-            }
-        }
-    }
-
-    fn pass_barriers(&mut self) {
-        while let Some(id) = self.barriers.pass() {
-            self.pending.push_back(Pending::Element(Element::Mark(Mark::Barrier(id))));
-        }
-    }
-
-    fn flush<K: Intake<Either<T, U>>>(&mut self, intake: &mut K) -> ControlFlow<()> {
-        while let Some(pending) = self.pending.pop_front() {
-            match pending {
-                Pending::Element(Element::Record { value, at }) => {
-                    intake.record(value, at.unwrap_or(Timestamp::MIN))?;
-                }
-                Pending::Element(Element::Mark(mark)) => intake.mark(mark)?,
-                Pending::End(input) => intake.input_end(input)?,
-            }
-        }
-        ControlFlow::Continue(())
+        let mut merge = Merge::new(Alignment::connected(2), 2);
+        merge.set_unread(LEFT, right_first);
+        Self { left: Some(left), right: Some(right), merge, right_first }
     }
 }
 
-impl<T, A: Source<T>, U, B: Source<U>> Feed for ConnectFeed<T, A, U, B> {
-    type Item = Either<T, U>;
-
-    fn feed<K: Intake<Self::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let first = self.turn;
-        self.turn = 1 - first;
-        loop {
-            let mut moved = false;
-            for side in [first, 1 - first] {
-                if self.flush(intake).is_break() {
-                    return Fed::More;
+impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T, A, U, B> {
+    fn feed<K: Intake<Either<T, U>>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { left, right, merge, right_first } = self;
+        merge.feed(
+            &mut (left, right),
+            intake,
+            |merge, (left, right), input, intake| {
+                if input == LEFT {
+                    if *right_first && right.is_some() {
+                        return Merged::Nothing;
+                    }
+                    return merge.read(LEFT, left, Either::Left, cx, intake);
                 }
-                match self.poll_side(side, cx, intake) {
-                    ControlFlow::Continue(more) => moved |= more,
-                    ControlFlow::Break(fed) => return fed,
+                let merged = merge.read(RIGHT, right, Either::Right, cx, intake);
+                if right.is_none() {
+                    merge.set_unread(LEFT, false);
                 }
-            }
-            if moved || !self.pending.is_empty() {
-                continue;
-            }
-            if self.left.is_none() && self.right.is_none() {
-                return Fed::End;
-            }
-            return Fed::Pending;
-        }
+                merged
+            },
+            |(left, right)| left.is_none() && right.is_none(),
+        )
     }
 }
 
-impl<T, A: Source<T>, U, B: Source<U>> fmt::Debug for ConnectFeed<T, A, U, B> {
+impl<T, A: Source<T>, U, B: Source<U>> fmt::Debug for ConnectSource<T, A, U, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectFeed").field("alignment", &self.alignment).finish_non_exhaustive()
-    }
-}
-
-/// Where one of the inputs delivers to.
-struct Entrance<'a, W, X, K> {
-    side: usize,
-    wrap: W,
-    alignment: &'a mut Alignment,
-    barriers: &'a mut Barriers,
-    pending: &'a mut VecDeque<Pending<X>>,
-    intake: &'a mut K,
-    /// It was the operator that asked to stop.
-    full: bool,
-}
-
-impl<'a, W, X, K: Intake<X>> Entrance<'a, W, X, K> {
-    const fn new(
-        side: usize,
-        wrap: W,
-        alignment: &'a mut Alignment,
-        barriers: &'a mut Barriers,
-        pending: &'a mut VecDeque<Pending<X>>,
-        intake: &'a mut K,
-    ) -> Self {
-        Self { side, wrap, alignment, barriers, pending, intake, full: false }
-    }
-
-    /// Gives the marks on as long as there is room; the rest waits.
-    fn forward(&mut self, marks: crate::time::Marks) {
-        for mark in marks {
-            if self.full {
-                self.pending.push_back(Pending::Element(Element::Mark(mark)));
-            } else {
-                self.full = self.intake.mark(mark).is_break();
-            }
-        }
-    }
-
-    const fn flow(&self) -> ControlFlow<()> {
-        if self.full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-impl<T, X, W: Fn(T) -> X, K: Intake<X>> Intake<T> for Entrance<'_, W, X, K> {
-    #[inline]
-    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
-        if self.alignment.is_input_idle(self.side) {
-            let marks = self.alignment.on_active(self.side);
-            self.forward(marks);
-        }
-        let value = (self.wrap)(value);
-        if self.full {
-            let record = Element::Record { value, at: at.known() };
-            self.pending.push_back(Pending::Element(record));
-        } else {
-            self.full = self.intake.record(value, at).is_break();
-        }
-        self.flow()
-    }
-
-    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        if let Mark::Barrier(id) = mark {
-            self.barriers.on_barrier(self.side, id);
-            if self.barriers.is_blocked(self.side) {
-                return ControlFlow::Break(());
-            }
-        }
-        let marks = self.alignment.on_mark(self.side, mark);
-        self.forward(marks);
-        self.flow()
+        f.debug_struct("ConnectSource").field("merge", &self.merge).finish_non_exhaustive()
     }
 }
 
 /// The streams of the two-input function `P`.
-pub type CoStreams<T, A, U, B, P> = OperatorStreams<ConnectFeed<T, A, U, B>, Co<P>>;
+pub type CoStreams<T, A, U, B, P> = OperatorStreams<ConnectSource<T, A, U, B>, Co<P>>;
 
 /// The streams of the closures `L` and `R`.
 pub type CoFnStreams<T, A, U, B, L, R, S> = CoStreams<T, A, U, B, CoFn<L, R, T, U, S>>;
 
 /// The streams of the two-input function `P` on keys that `F` and `G` give.
 pub type KeyedCoStreams<T, A, U, B, P, F, G> =
-    OperatorStreams<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>>;
+    OperatorStreams<ConnectSource<T, A, U, B>, KeyedCo<P, F, G>>;
 
 /// The same, with the clock `Ck`.
 pub type ClockedCoStreams<T, A, U, B, P, F, G, Ck> =
-    ClockedStreams<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>, Ck>;
+    ClockedStreams<ConnectSource<T, A, U, B>, KeyedCo<P, F, G>, Ck>;
 
-type KeyedCoDrive<T, A, U, B, P, F, G> = Drive<ConnectFeed<T, A, U, B>, KeyedCo<P, F, G>>;
+type KeyedCoDrive<T, A, U, B, P, F, G> = Drive<ConnectSource<T, A, U, B>, KeyedCo<P, F, G>>;
 
 /// Two streams side by side, for a function on both. Made by [`DataStream::connect`].
 pub struct Connected<T, A: Source<T>, U, B: Source<U>> {
@@ -280,7 +117,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
     where
         F: CoProcess<Left = T, Right = U>,
     {
-        Hub::open(Drive::new(ConnectFeed::new(self.left, self.right, false), Co::new(function)))
+        Hub::open(Drive::new(ConnectSource::new(self.left, self.right, false), Co::new(function)))
     }
 
     /// Routes the records of the first stream by `left`, those of the second by `right`.
@@ -444,7 +281,7 @@ where
     {
         let Self { left, right } = self;
         let operator = KeyedCo::new(left.key, right.key, function);
-        Drive::new(ConnectFeed::new(left.stream, right.stream, false), operator)
+        Drive::new(ConnectSource::new(left.stream, right.stream, false), operator)
     }
 }
 
@@ -473,11 +310,11 @@ impl<St, U, B: Source<U>> BroadcastConnected<St, U, B> {
 
 impl<T, A: Source<T>, U, B: Source<U>> BroadcastConnected<DataStream<T, A>, U, B> {
     /// Routes the records by `function`, which the second stream configures.
-    pub fn process<F>(self, function: F) -> OperatorStreams<ConnectFeed<T, A, U, B>, Broadcast<F>>
+    pub fn process<F>(self, function: F) -> OperatorStreams<ConnectSource<T, A, U, B>, Broadcast<F>>
     where
         F: BroadcastProcess<In = T, Update = U>,
     {
-        let feed = ConnectFeed::new(self.stream, self.config, self.config_first);
+        let feed = ConnectSource::new(self.stream, self.config, self.config_first);
         Hub::open(Drive::new(feed, Broadcast::new(function)))
     }
 }
@@ -493,12 +330,12 @@ where
     pub fn process<F>(
         self,
         function: F,
-    ) -> OperatorStreams<ConnectFeed<T, A, U, B>, KeyedBroadcast<F, By>>
+    ) -> OperatorStreams<ConnectSource<T, A, U, B>, KeyedBroadcast<F, By>>
     where
         F: KeyedBroadcastProcess<Key = K, In = T, Update = U>,
     {
         let KeyedStream { stream, key } = self.stream;
-        let feed = ConnectFeed::new(stream, self.config, self.config_first);
+        let feed = ConnectSource::new(stream, self.config, self.config_first);
         Hub::open(Drive::new(feed, KeyedBroadcast::new(key, function)))
     }
 }

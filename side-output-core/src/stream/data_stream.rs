@@ -1,15 +1,15 @@
+use super::source::{CHUNK, TURNS};
 use super::{
-    BoxSource, Drive, Driver, Fed, Feed, Hub, HubDriver, Intake, LedgerHandle, Port, Source, Typed,
+    BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, LedgerHandle, Port, Source, Typed,
 };
 use crate::error::StreamError;
 use crate::operator::{Operator, Process, Processing, Split, SplitFn};
-use crate::output::{Lane, OutputAt, OutputSpec, Overflow, Splitter};
+use crate::output::{OutputAt, OutputSpec, Overflow, Splitter};
 use crate::time::{Mark, Timestamp};
 use futures_core::{FusedStream, Stream};
-use std::convert;
 use std::fmt;
 use std::future::poll_fn;
-use std::mem;
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,144 +42,18 @@ where
     /// `None` once the stream was taken.
     source: Option<Src>,
     name: &'static str,
-    local: Local<T>,
-    ended: bool,
+    /// How it ended.
+    end: Option<Result<(), StreamError>>,
     /// Stays behind when the stream is taken.
     ledger: Option<LedgerHandle>,
-}
-
-/// A chunk in the hands of its reader.
-struct Local<T> {
-    /// The records not yet taken. An iterator over what was a vector is the cheapest to take from:
-    /// the front of a ring costs a third more of all that reading costs, and the end of a vector
-    /// that was reversed a fifth.
-    rest: vec::IntoIter<T>,
-    /// Number of records that the chunk had.
-    total: usize,
-    /// Timestamps and marks of the whole chunk.
-    lane: Lane<T>,
-    marked: usize,
-}
-
-impl<T> Local<T> {
-    fn new() -> Self {
-        Self { rest: Vec::new().into_iter(), total: 0, lane: Lane::new(), marked: 0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        !self.has_record() && self.marked == self.lane.marks.len()
-    }
-
-    #[inline]
-    fn has_record(&self) -> bool {
-        !self.rest.as_slice().is_empty()
-    }
-
-    /// The records not yet taken, as a vector again.
-    #[expect(clippy::map_identity, reason = "without it a chunk that was read in part is copied")]
-    fn take_rest(&mut self) -> Vec<T> {
-        // Collecting what a vector was made into and mapped reuses its memory.
-        mem::take(&mut self.rest).map(convert::identity).collect()
-    }
-
-    /// Empties the chunk for the next one and lends it out as a lane.
-    fn recycle(&mut self) -> &mut Lane<T> {
-        self.lane.clear();
-        let mut values = self.take_rest();
-        if self.lane.values.capacity() == 0 {
-            values.clear();
-            self.lane.values = values;
-        }
-        self.total = 0;
-        self.marked = 0;
-        &mut self.lane
-    }
-
-    /// Takes up the chunk that was put into the lane.
-    fn load(&mut self) {
-        self.total = self.lane.values.len();
-        if !(self.lane.times.is_empty() && self.lane.marks.is_empty()) {
-            // One for each record, also for the last ones without.
-            self.lane.times.resize(self.total, Timestamp::MIN);
-        }
-        self.rest = mem::take(&mut self.lane.values).into_iter();
-    }
-
-    /// Number of records taken so far.
-    #[inline]
-    fn taken(&self) -> usize {
-        self.total - self.rest.len()
-    }
-
-    /// Passes over all marks, for a reader that does not see them.
-    #[inline]
-    fn skip_marks(&mut self) {
-        self.marked = self.lane.marks.len();
-    }
-
-    /// The mark that stands before the next record.
-    #[inline]
-    fn next_mark(&mut self) -> Option<Mark> {
-        let &(at, mark) = self.lane.marks.get(self.marked)?;
-        if at > self.taken() {
-            return None;
-        }
-        self.marked += 1;
-        Some(mark)
-    }
-
-    /// Moves what was not read to `into`.
-    fn unload(&mut self, into: &mut Lane<T>) {
-        while !self.is_empty() {
-            if let Some(mark) = self.next_mark() {
-                into.mark(mark);
-            } else if let Some((value, at)) = self.next_record() {
-                into.push(value, at);
-            }
-        }
-    }
-
-    #[inline]
-    fn next_record(&mut self) -> Option<(T, Timestamp)> {
-        let taken = self.taken();
-        let value = self.rest.next()?;
-        let at = self.lane.times.get(taken).copied().unwrap_or(Timestamp::MIN);
-        Some((value, at))
-    }
-
-    /// Hands on what there is, from mark to mark, until `intake` asks to stop.
-    #[inline(always)]
-    fn feed<K: Intake<T>>(&mut self, intake: &mut K) -> ControlFlow<()> {
-        if self.lane.times.is_empty() && self.lane.marks.is_empty() {
-            for value in self.rest.by_ref() {
-                intake.record(value, Timestamp::MIN)?;
-            }
-            return ControlFlow::Continue(());
-        }
-        loop {
-            let taken = self.taken();
-            let end = match self.lane.marks.get(self.marked) {
-                Some(&(at, mark)) if at <= taken => {
-                    self.marked += 1;
-                    intake.mark(mark)?;
-                    continue;
-                }
-                Some(&(at, _)) => at,
-                None if taken == self.total => return ControlFlow::Continue(()),
-                None => self.total,
-            };
-            for (at, value) in self.lane.times[taken..end].iter().zip(self.rest.by_ref()) {
-                intake.record(value, *at)?;
-            }
-        }
-    }
+    records: PhantomData<fn() -> T>,
 }
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// A stream that reads `source`.
     #[doc(hidden)]
     pub fn new(source: Src, name: &'static str) -> Self {
-        Self { source: Some(source), name, local: Local::new(), ended: false, ledger: None }
+        Self { source: Some(source), name, end: None, ledger: None, records: PhantomData }
     }
 
     /// Takes the stream out; what stays behind fails with [`StreamError::Taken`].
@@ -188,8 +62,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     pub fn take(&mut self) -> Self {
         self.ledger = self.ledger_handle();
         let source = self.source.take();
-        let local = mem::replace(&mut self.local, Local::new());
-        Self { source, name: self.name, local, ended: self.ended, ledger: None }
+        Self { source, name: self.name, end: self.end.clone(), ledger: None, records: PhantomData }
     }
 
     /// Reads the ledger of the operator whose output this is, also when the stream is gone.
@@ -231,7 +104,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     ///
     /// The error that ended the stream before its true end.
     pub async fn for_each(mut self, mut f: impl FnMut(T)) -> Result<(), StreamError> {
-        poll_fn(move |cx| self.poll_records(cx, &mut |value| f(value))).await
+        poll_fn(move |cx| self.poll_into(cx, &mut Calling(&mut f))).await
     }
 
     /// Folds every record into `accumulator`.
@@ -240,25 +113,12 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     ///
     /// The error that ended the stream before its true end.
     pub async fn fold<A>(
-        mut self,
+        self,
         mut accumulator: A,
         mut f: impl FnMut(&mut A, T),
     ) -> Result<A, StreamError> {
-        poll_fn(|cx| self.poll_records(cx, &mut |value| f(&mut accumulator, value))).await?;
+        self.for_each(|value| f(&mut accumulator, value)).await?;
         Ok(accumulator)
-    }
-
-    #[inline]
-    fn poll_records(
-        &mut self,
-        cx: &mut Context<'_>,
-        f: &mut impl FnMut(T),
-    ) -> Poll<Result<(), StreamError>> {
-        self.local.rest.by_ref().for_each(&mut *f);
-        match &mut self.source {
-            Some(source) => source.poll_each(cx, self.local.recycle(), f),
-            None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
-        }
     }
 
     /// Calls `f` with the records in batches, as they become ready.
@@ -272,90 +132,79 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         mut self,
         mut f: impl FnMut(vec::Drain<'_, T>),
     ) -> Result<(), StreamError> {
-        while poll_fn(|cx| self.poll_local(cx)).await? {
-            if self.local.has_record() {
-                let mut values = self.local.take_rest();
-                f(values.drain(..));
-                self.local.lane.values = values;
+        let mut batch = Vec::new();
+        poll_fn(move |cx| {
+            for _ in 0..TURNS {
+                let fed = self.feed(cx, &mut Batching(&mut batch));
+                if !batch.is_empty() {
+                    f(batch.drain(..));
+                }
+                match fed {
+                    Fed::More => {}
+                    fed => return poll_of(fed, cx),
+                }
             }
-            self.local.skip_marks();
+            poll_of(Fed::More, cx)
+        })
+        .await
+    }
+
+    /// Hands everything to an intake, up to the end.
+    #[inline]
+    fn poll_into(
+        &mut self,
+        cx: &mut Context<'_>,
+        intake: &mut impl Intake<T>,
+    ) -> Poll<Result<(), StreamError>> {
+        let fed = self.feed(cx, intake);
+        poll_of(fed, cx)
+    }
+
+    /// The next record; none at the true end.
+    #[inline]
+    pub(super) fn poll_record(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<T>, StreamError>> {
+        if let Some(value) = self.pop() {
+            return Poll::Ready(Ok(Some(value)));
         }
-        Ok(())
+        self.poll_more(cx)
+    }
+
+    #[inline(never)]
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<T>, StreamError>> {
+        let mut one = One(None);
+        // What came may have been marks alone.
+        for _ in 0..TURNS {
+            let fed = self.feed(cx, &mut one);
+            if let Some(value) = one.0 {
+                return Poll::Ready(Ok(Some(value)));
+            }
+            if !matches!(fed, Fed::More) {
+                return poll_of(fed, cx).map_ok(|()| None);
+            }
+        }
+        poll_of(Fed::More, cx).map_ok(|()| None)
     }
 
     /// Every record as `Ok`, and the error that ended the stream, if there was one, as the last
     /// item.
     pub const fn results(self) -> Results<T, Src> {
-        Results { stream: self, failed: false }
+        Results { stream: self, ended: false }
     }
 
     /// Every record with its timestamp, and the marks between them.
     pub const fn elements(self) -> Elements<T, Src> {
-        Elements { stream: self, failed: false }
+        Elements { stream: self, ended: false, closed: false }
     }
 
     pub(super) const fn name(&self) -> &'static str {
         self.name
     }
 
-    pub(super) fn has_record(&self) -> bool {
-        self.local.has_record()
-    }
-
-    pub(super) fn next_value(&mut self) -> Option<T> {
-        self.local.rest.next()
-    }
-
-    pub(super) fn skip_marks(&mut self) {
-        self.local.skip_marks();
-    }
-
-    /// Makes sure that `local` holds a record or a mark; `false` at the end of the stream.
-    #[inline]
-    pub(super) fn poll_local(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, StreamError>> {
-        if !self.local.is_empty() {
-            return Poll::Ready(Ok(true));
-        }
-        self.refill(cx)
-    }
-
-    #[inline(never)]
-    fn refill(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, StreamError>> {
-        if self.ended {
-            return Poll::Ready(Ok(false));
-        }
-        let Some(source) = &mut self.source else {
-            return Poll::Ready(Err(StreamError::Taken { output: self.name }));
-        };
-        let more = ready!(source.poll_chunk(cx, self.local.recycle()));
-        self.local.load();
-        self.ended = matches!(more, Ok(false));
-        Poll::Ready(more)
-    }
-
-    /// The next record or mark.
-    fn poll_element(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Element<T>, StreamError>>> {
-        match ready!(self.poll_local(cx)) {
-            Ok(true) => {}
-            Ok(false) => return Poll::Ready(None),
-            Err(error) => return Poll::Ready(Some(Err(error))),
-        }
-        let local = &mut self.local;
-        if let Some(mark) = local.next_mark() {
-            return Poll::Ready(Some(Ok(Element::Mark(mark))));
-        }
-        let (value, at) = local.next_record().expect("neither a mark nor the end");
-        Poll::Ready(Some(Ok(Element::Record { value, at: at.known() })))
-    }
-
     /// Routes each record by `function`, with its timestamp and the watermark in the context.
-    pub fn split_with<S, M, F>(
-        self,
-        function: F,
-    ) -> OperatorStreams<DataFeed<T, Src>, Split<T, S, F, M>>
+    pub fn split_with<S, M, F>(self, function: F) -> OperatorStreams<Self, Split<T, S, F, M>>
     where
         S: Splitter,
         F: SplitFn<T, S, M>,
@@ -364,7 +213,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 
     /// Routes each record by `function`, a [`Process`].
-    pub fn process<P>(self, function: P) -> OperatorStreams<DataFeed<T, Src>, Processing<P>>
+    pub fn process<P>(self, function: P) -> OperatorStreams<Self, Processing<P>>
     where
         P: Process<In = T>,
     {
@@ -372,22 +221,18 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 
     /// Drives an operator with this stream.
-    pub fn drive<Op>(self, operator: Op) -> OperatorStreams<DataFeed<T, Src>, Op>
+    pub fn drive<Op>(self, operator: Op) -> OperatorStreams<Self, Op>
     where
         Op: Operator<In = T>,
     {
-        Hub::open(Drive::new(DataFeed(self), operator))
+        Hub::open(Drive::new(self, operator))
     }
 }
 
 impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S, D, I>> {
-    /// The port, with all that it had handed out and was not read; or the name if it was taken.
+    /// The port, or the name if it was taken.
     pub(super) fn into_port(mut self) -> Result<Port<S, D, I>, &'static str> {
-        let port = self.source.take().ok_or(self.name)?;
-        let mut unread = Lane::new();
-        self.local.unload(&mut unread);
-        port.take_back(unread);
-        Ok(port)
+        self.source.take().ok_or(self.name)
     }
 
     /// Sets how many records the buffer of this output holds, whatever its declaration says.
@@ -473,7 +318,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S
         D: Send + 'static,
     {
         match self.into_port() {
-            Ok(port) => DataStream::new(BoxSource::new(port), S::SPEC.name),
+            Ok(port) => DataStream::new(BoxSource::from_fill(port.into_output()), S::SPEC.name),
             Err(name) => DataStream::taken(name),
         }
     }
@@ -481,89 +326,47 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S
 
 impl<T> DataStream<T> {
     fn taken(name: &'static str) -> Self {
-        Self { source: None, name, local: Local::new(), ended: false, ledger: None }
+        Self { source: None, name, end: None, ledger: None, records: PhantomData }
     }
 }
 
-/// The streams of the operator `Op`, which `Fd` feeds.
-pub type OperatorStreams<Fd, Op> =
-    <<Op as Operator>::Out as Splitter>::Streams<Typed<Drive<Fd, Op>>>;
+/// The streams of the operator `Op`, which reads `Src`.
+pub type OperatorStreams<Src, Op> =
+    <<Op as Operator>::Out as Splitter>::Streams<Typed<Drive<Src, Op>>>;
 
-/// The streams of the operator `Op`, which `Fd` feeds, with a clock.
-pub type ClockedStreams<Fd, Op, Ck> =
-    <<Op as Operator>::Out as Splitter>::Streams<Typed<super::Clocked<Fd, Op, Ck>>>;
+/// The streams of the operator `Op`, which reads `Src`, with a clock.
+pub type ClockedStreams<Src, Op, Ck> =
+    <<Op as Operator>::Out as Splitter>::Streams<Typed<super::Clocked<Src, Op, Ck>>>;
 
-/// A stream's records and marks are an operator's input.
-#[derive(Debug)]
-pub struct DataFeed<T, Src: Source<T>>(pub(super) DataStream<T, Src>);
-
-impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
-    type Item = T;
-
+impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
     #[inline]
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let stream = &mut self.0;
-        loop {
-            if stream.local.is_empty()
-                && !stream.ended
-                && let Some(source) = &mut stream.source
-                && let Some(fed) = source.feed_into(cx, intake)
-            {
-                stream.ended = matches!(fed, Fed::End | Fed::Failed(_));
-                return fed;
-            }
-            match stream.poll_local(cx) {
-                Poll::Ready(Ok(true)) => {}
-                Poll::Ready(Ok(false)) => return Fed::End,
-                Poll::Ready(Err(error)) => return Fed::Failed(error),
-                Poll::Pending => return Fed::Pending,
-            }
-            if stream.local.feed(intake).is_break() {
-                return Fed::More;
-            }
+        if let Some(end) = &self.end {
+            return Fed::from(end.clone());
+        }
+        let Some(source) = &mut self.source else {
+            return Fed::Failed(StreamError::Taken { output: self.name });
+        };
+        let fed = source.feed(cx, intake);
+        match &fed {
+            Fed::More | Fed::Pending => {}
+            Fed::End => self.end = Some(Ok(())),
+            Fed::Failed(error) => self.end = Some(Err(error.clone())),
+        }
+        fed
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<T> {
+        match &mut self.source {
+            Some(source) => source.pop(),
+            None => None,
         }
     }
 
     #[inline]
     fn resumes() -> bool {
-        // The records of a chunk are taken one by one from where they stay.
         Src::resumes()
-    }
-}
-
-/// A stream that was read in part is a source too: what its reader holds comes first.
-impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<T>,
-    ) -> Poll<Result<bool, StreamError>> {
-        if !self.local.is_empty() {
-            self.local.unload(into);
-            return Poll::Ready(Ok(true));
-        }
-        match &mut self.source {
-            _ if self.ended => Poll::Ready(Ok(false)),
-            Some(source) => {
-                let more = ready!(source.poll_chunk(cx, into));
-                self.ended = matches!(more, Ok(false));
-                Poll::Ready(more)
-            }
-            None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
-        }
-    }
-
-    fn poll_each<F: FnMut(T)>(
-        &mut self,
-        cx: &mut Context<'_>,
-        local: &mut Lane<T>,
-        f: &mut F,
-    ) -> Poll<Result<(), StreamError>> {
-        self.local.rest.by_ref().for_each(&mut *f);
-        match &mut self.source {
-            Some(source) => source.poll_each(cx, local, f),
-            None => Poll::Ready(Err(StreamError::Taken { output: self.name })),
-        }
     }
 
     fn unread(&mut self, records: usize) {
@@ -584,8 +387,92 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
         }
     }
 
+    fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
+        self.source.as_mut().and_then(Source::take_inputs)
+    }
+
     fn ledger(&self) -> Option<LedgerHandle> {
         self.ledger_handle()
+    }
+}
+
+/// What a reader's poll comes to when there was no record for it.
+#[inline]
+fn poll_of(fed: Fed, cx: &Context<'_>) -> Poll<Result<(), StreamError>> {
+    match fed {
+        Fed::More => {
+            // It has had its share of this poll.
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+        Fed::Pending => Poll::Pending,
+        Fed::End => Poll::Ready(Ok(())),
+        Fed::Failed(error) => Poll::Ready(Err(error)),
+    }
+}
+
+/// Calls a function with every record.
+struct Calling<'a, F>(&'a mut F);
+
+impl<T, F: FnMut(T)> Intake<T> for Calling<'_, F> {
+    const STOPS: bool = false;
+
+    #[inline(always)]
+    fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
+        (self.0)(value);
+        ControlFlow::Continue(())
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, _mark: Mark) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Takes one record, and passes over the marks before it.
+struct One<T>(Option<T>);
+
+impl<T> Intake<T> for One<T> {
+    #[inline(always)]
+    fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
+        self.0 = Some(value);
+        ControlFlow::Break(())
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, _mark: Mark) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Takes a record or a mark.
+struct OneElement<T>(Option<Element<T>>);
+
+impl<T> Intake<T> for OneElement<T> {
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        self.0 = Some(Element::Record { value, at: at.known() });
+        ControlFlow::Break(())
+    }
+
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        self.0 = Some(Element::Mark(mark));
+        ControlFlow::Break(())
+    }
+}
+
+/// Takes a batch of records.
+struct Batching<'a, T>(&'a mut Vec<T>);
+
+impl<T> Intake<T> for Batching<'_, T> {
+    #[inline(always)]
+    fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
+        self.0.push(value);
+        if self.0.len() < CHUNK { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, _mark: Mark) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
 }
 
@@ -598,46 +485,29 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
     #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let this = self.get_mut();
-        loop {
-            if let Some(value) = this.local.rest.next() {
-                return Poll::Ready(Some(value));
-            }
-            // A plain reader does not see the marks.
-            this.local.skip_marks();
-            match ready!(this.refill(cx)) {
-                Ok(true) => {}
-                Ok(false) => return Poll::Ready(None),
-                Err(error) => raise(&error),
-            }
+        if let Some(value) = this.pop() {
+            return Poll::Ready(Some(value));
+        }
+        match ready!(this.poll_more(cx)) {
+            Ok(value) => Poll::Ready(value),
+            Err(error) => raise(&error),
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let known = self.local.rest.len();
-        (known, self.ended.then_some(known))
+        (0, self.end.is_some().then_some(0))
     }
 }
 
 impl<T, Src: Source<T>> FusedStream for DataStream<T, Src> {
     fn is_terminated(&self) -> bool {
-        self.ended && !self.local.has_record()
+        self.end.is_some()
     }
 }
 
 #[cold]
 fn raise(error: &StreamError) -> ! {
     panic!("{error}")
-}
-
-impl<T, Src: Source<T>> Drop for DataStream<T, Src> {
-    fn drop(&mut self) {
-        let records = self.local.rest.len();
-        if records > 0
-            && let Some(source) = &mut self.source
-        {
-            source.unread(records);
-        }
-    }
 }
 
 impl<T, Src: Source<T>> fmt::Debug for DataStream<T, Src> {
@@ -696,31 +566,30 @@ impl<T> Element<T> {
 #[derive(Debug)]
 pub struct Results<T, Src: Source<T>> {
     stream: DataStream<T, Src>,
-    failed: bool,
+    ended: bool,
 }
 
 impl<T, Src: Source<T>> Stream for Results<T, Src> {
     type Item = Result<T, StreamError>;
 
+    #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        loop {
-            if let Some(value) = this.stream.local.rest.next() {
-                return Poll::Ready(Some(Ok(value)));
-            }
-            if this.failed {
-                return Poll::Ready(None);
-            }
-            this.stream.local.skip_marks();
-            match ready!(this.stream.refill(cx)) {
-                Ok(true) => {}
-                Ok(false) => return Poll::Ready(None),
-                Err(error) => {
-                    this.failed = true;
-                    return Poll::Ready(Some(Err(error)));
-                }
-            }
+        if this.ended {
+            return Poll::Ready(None);
         }
+        if let Some(value) = this.stream.pop() {
+            return Poll::Ready(Some(Ok(value)));
+        }
+        let result = ready!(this.stream.poll_more(cx)).transpose();
+        this.ended = !matches!(result, Some(Ok(_)));
+        Poll::Ready(result)
+    }
+}
+
+impl<T, Src: Source<T>> FusedStream for Results<T, Src> {
+    fn is_terminated(&self) -> bool {
+        self.ended
     }
 }
 
@@ -729,47 +598,38 @@ impl<T, Src: Source<T>> Stream for Results<T, Src> {
 #[derive(Debug)]
 pub struct Elements<T, Src: Source<T>> {
     stream: DataStream<T, Src>,
-    failed: bool,
+    ended: bool,
+    /// The last watermark has come.
+    closed: bool,
 }
 
 impl<T, Src: Source<T>> Stream for Elements<T, Src> {
     type Item = Result<Element<T>, StreamError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let last = Element::Mark(Mark::Watermark(Timestamp::MAX));
         let this = self.get_mut();
-        if this.failed {
+        if this.ended {
             return Poll::Ready(None);
         }
-        let element = ready!(this.stream.poll_element(cx));
-        this.failed = matches!(element, Some(Err(_)));
-        Poll::Ready(element)
+        let mut one = OneElement(None);
+        let fed = this.stream.feed(cx, &mut one);
+        if let Some(element) = one.0 {
+            this.closed |= matches!(element, Element::Mark(Mark::Watermark(Timestamp::MAX)));
+            return Poll::Ready(Some(Ok(element)));
+        }
+        let end = ready!(poll_of(fed, cx));
+        this.ended = true;
+        Poll::Ready(match end {
+            // The end of the input is the end of time.
+            Ok(()) => (!this.closed).then_some(Ok(last)),
+            Err(error) => Some(Err(error)),
+        })
     }
 }
 
-/// Feeds the elements of a stream: records with timestamps, and marks, as they come.
-#[derive(Debug)]
-pub struct ElementFeed<St>(pub(super) St);
-
-impl<T, St: Stream<Item = Element<T>> + Unpin> Feed for ElementFeed<St> {
-    type Item = T;
-
-    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        loop {
-            let stop = match Pin::new(&mut self.0).poll_next(cx) {
-                Poll::Ready(Some(Element::Record { value, at })) => {
-                    intake.record(value, at.unwrap_or(Timestamp::MIN))
-                }
-                Poll::Ready(Some(Element::Mark(mark))) => intake.mark(mark),
-                Poll::Ready(None) => return Fed::End,
-                Poll::Pending => return Fed::Pending,
-            };
-            if stop.is_break() {
-                return Fed::More;
-            }
-        }
-    }
-
-    fn resumes() -> bool {
-        true
+impl<T, Src: Source<T>> FusedStream for Elements<T, Src> {
+    fn is_terminated(&self) -> bool {
+        self.ended
     }
 }

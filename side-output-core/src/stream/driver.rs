@@ -1,57 +1,12 @@
+use super::{Fed, Intake, Source};
 use crate::error::StreamError;
 use crate::operator::{Operator, Turn};
 use crate::output::{Account, Collect, Splitter};
 use crate::time::{Mark, Timestamp};
-use futures_core::Stream;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-/// Where the records and marks of a [`Feed`] go.
-pub trait Intake<T> {
-    /// Takes a record; after a `Break` the feed must stop for this time.
-    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()>;
-
-    /// Takes a mark; after a `Break` the feed must stop for this time.
-    fn mark(&mut self, mark: Mark) -> ControlFlow<()>;
-
-    /// Takes the end of one of several inputs; see [`Operator::on_input_end`].
-    fn input_end(&mut self, input: usize) -> ControlFlow<()> {
-        let _ = input;
-        ControlFlow::Continue(())
-    }
-}
-
-/// How a feed stopped.
-#[derive(Debug)]
-#[must_use]
-pub enum Fed {
-    /// The intake asked to stop; there may be more.
-    More,
-    /// Nothing is ready; the waker is registered.
-    Pending,
-    /// The true end of the input. It is not polled again.
-    End,
-    /// The input failed. It is not polled again.
-    Failed(StreamError),
-}
-
-/// The input of an operator.
-pub trait Feed {
-    /// What it delivers.
-    type Item;
-
-    /// Hands what is ready to `intake` until that asks to stop.
-    fn feed<K: Intake<Self::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed;
-
-    /// Whether it can go on with the next record after a panic of the intake.
-    #[must_use]
-    fn resumes() -> bool {
-        false
-    }
-}
+use std::task::Context;
 
 /// An operator together with its input.
 pub trait Driver<S: Splitter> {
@@ -113,9 +68,9 @@ impl Drop for Noting<'_> {
     }
 }
 
-/// An operator and its feed.
-pub struct Drive<Fd, Op> {
-    feed: Fd,
+/// An operator and what it reads.
+pub struct Drive<Src, Op> {
+    source: Src,
     op: Op,
     account: Account,
     /// A mark the operator is not done with.
@@ -125,14 +80,14 @@ pub struct Drive<Fd, Op> {
     ended: bool,
 }
 
-impl<Fd, Op> Drive<Fd, Op> {
-    /// Lets `feed` drive `op`.
-    pub const fn new(feed: Fd, op: Op) -> Self {
-        Self { feed, op, account: Account::new(), due: None, closed: false, ended: false }
+impl<Src, Op> Drive<Src, Op> {
+    /// Lets `op` read `source`.
+    pub const fn new(source: Src, op: Op) -> Self {
+        Self { source, op, account: Account::new(), due: None, closed: false, ended: false }
     }
 }
 
-impl<Fd, Op: Operator> Drive<Fd, Op> {
+impl<Src, Op: Operator> Drive<Src, Op> {
     /// Shows the operator the clock; how much room is left after what was due.
     pub(super) fn clock<C: Collect<Op::Out>>(
         &mut self,
@@ -150,9 +105,9 @@ impl<Fd, Op: Operator> Drive<Fd, Op> {
     }
 }
 
-impl<Fd, Op> Driver<Op::Out> for Drive<Fd, Op>
+impl<Src, Op> Driver<Op::Out> for Drive<Src, Op>
 where
-    Fd: Feed<Item = Op::In>,
+    Src: Source<Op::In>,
     Op: Operator,
 {
     #[inline]
@@ -162,7 +117,7 @@ where
         room: usize,
         out: &mut C,
     ) -> Fed {
-        let Self { feed, op, account, due, closed, ended } = self;
+        let Self { source, op, account, due, closed, ended } = self;
         let mut error = None;
         let turn = Turn::new(out, account, room);
         let mut stage = Stage { op, turn, due, closed, error: &mut error };
@@ -172,7 +127,7 @@ where
             return stage.finish(Fed::More);
         }
         if !*ended {
-            match feed.feed(cx, &mut stage) {
+            match source.feed(cx, &mut stage) {
                 Fed::End => *ended = true,
                 fed => return stage.finish(fed),
             }
@@ -195,11 +150,11 @@ where
 
     #[inline]
     fn resumes() -> bool {
-        Fd::resumes() && Op::EMITS_LAST
+        Src::resumes() && Op::EMITS_LAST
     }
 }
 
-impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
+impl<Src, Op: fmt::Debug> fmt::Debug for Drive<Src, Op> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Drive")
             .field("op", &self.op)
@@ -208,7 +163,7 @@ impl<Fd, Op: fmt::Debug> fmt::Debug for Drive<Fd, Op> {
     }
 }
 
-/// What a feed hands its records to: the operator, within a turn.
+/// The operator as an intake, within a turn.
 struct Stage<'a, Op, C> {
     op: &'a mut Op,
     turn: Turn<'a, C>,
@@ -266,64 +221,5 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
             Ok(()) => self.go_on(),
             Err(error) => self.fail(error),
         }
-    }
-}
-
-/// Feeds the items of any stream, without timestamps or marks.
-#[derive(Debug)]
-pub struct StreamFeed<St>(pub St);
-
-impl<St: Stream + Unpin> Feed for StreamFeed<St> {
-    type Item = St::Item;
-
-    #[inline]
-    fn feed<K: Intake<St::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        loop {
-            match Pin::new(&mut self.0).poll_next(cx) {
-                Poll::Ready(Some(value)) => {
-                    if intake.record(value, Timestamp::MIN).is_break() {
-                        return Fed::More;
-                    }
-                }
-                Poll::Ready(None) => return Fed::End,
-                Poll::Pending => return Fed::Pending,
-            }
-        }
-    }
-
-    fn resumes() -> bool {
-        true
-    }
-}
-
-/// Feeds the values of a stream of results; its first error is the stream's error.
-#[derive(Debug)]
-pub struct TryStreamFeed<St>(pub St);
-
-impl<St, T, E> Feed for TryStreamFeed<St>
-where
-    St: Stream<Item = Result<T, E>> + Unpin,
-    E: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    type Item = T;
-
-    #[inline]
-    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        loop {
-            match Pin::new(&mut self.0).poll_next(cx) {
-                Poll::Ready(Some(Ok(value))) => {
-                    if intake.record(value, Timestamp::MIN).is_break() {
-                        return Fed::More;
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => return Fed::Failed(StreamError::failed(error)),
-                Poll::Ready(None) => return Fed::End,
-                Poll::Pending => return Fed::Pending,
-            }
-        }
-    }
-
-    fn resumes() -> bool {
-        true
     }
 }

@@ -1,16 +1,20 @@
-use super::source::TURNS;
-use super::{DataStream, LedgerHandle, Source};
-use crate::error::StreamError;
-use crate::output::{Lane, Taken};
+use super::source::{CHUNK, TURNS, pass_on};
+use super::{DataStream, Fed, Intake, LedgerHandle, Source};
+use crate::time::{Mark, Timestamp};
 use std::fmt;
-use std::task::{Context, Poll, ready};
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::task::Context;
+
+/// How many records one poll may reject.
+const SHARE: usize = CHUNK * TURNS;
 
 /// Source for the [`map`](DataStream::map), [`filter`](DataStream::filter),
 /// [`filter_map`](DataStream::filter_map) and [`inspect`](DataStream::inspect) methods.
 pub struct FilterMap<T, Src, F> {
     source: Src,
     f: F,
-    chunk: Lane<T>,
+    records: PhantomData<fn(T)>,
 }
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
@@ -50,7 +54,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         f: F,
     ) -> DataStream<U, FilterMap<T, Self, F>> {
         let name = self.name();
-        DataStream::new(FilterMap { source: self, f, chunk: Lane::new() }, name)
+        DataStream::new(FilterMap { source: self, f, records: PhantomData }, name)
     }
 
     /// Shows each record to `f` on its way.
@@ -84,63 +88,52 @@ where
     Src: Source<T>,
     F: FnMut(T) -> Option<U>,
 {
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<U>,
-    ) -> Poll<Result<bool, StreamError>> {
-        for _ in 0..TURNS {
-            if !into.is_empty() {
-                return Poll::Ready(Ok(true));
+    #[inline]
+    fn feed<K: Intake<U>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        self.source.feed(cx, &mut Filtering { f: &mut self.f, intake, rejected: 0 })
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<U> {
+        loop {
+            if let Some(value) = (self.f)(self.source.pop()?) {
+                return Some(value);
             }
-            self.chunk.clear();
-            match ready!(self.source.poll_chunk(cx, &mut self.chunk)) {
-                Ok(true) => {}
-                end => return Poll::Ready(end),
-            }
-            let f = &mut self.f;
-            self.chunk.take_all(|taken| match taken {
-                Taken::Record(value, at) => {
-                    if let Some(value) = f(value) {
-                        into.push(value, at);
-                    }
-                }
-                Taken::Mark(mark) => into.mark(mark),
-            });
         }
-        if !into.is_empty() {
-            return Poll::Ready(Ok(true));
+    }
+
+    fn resumes() -> bool {
+        Src::resumes()
+    }
+
+    pass_on!(source);
+}
+
+struct Filtering<'a, F, K> {
+    f: &'a mut F,
+    intake: &'a mut K,
+    rejected: usize,
+}
+
+impl<T, U, F: FnMut(T) -> Option<U>, K: Intake<U>> Intake<T> for Filtering<'_, F, K> {
+    const STOPS: bool = K::STOPS;
+
+    #[inline(always)]
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        if let Some(value) = (self.f)(value) {
+            return self.intake.record(value, at);
         }
         // It may reject everything of an input that is always ready: let others run.
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        self.rejected += 1;
+        if K::STOPS && self.rejected >= SHARE {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 
-    fn poll_each<G: FnMut(U)>(
-        &mut self,
-        cx: &mut Context<'_>,
-        local: &mut Lane<U>,
-        g: &mut G,
-    ) -> Poll<Result<(), StreamError>> {
-        local.values.drain(..).for_each(&mut *g);
-        let f = &mut self.f;
-        self.source.poll_each(cx, &mut self.chunk, &mut |value| {
-            if let Some(value) = f(value) {
-                g(value);
-            }
-        })
-    }
-
-    fn discard(&mut self) {
-        self.source.discard();
-    }
-
-    fn fail_on_stall(&mut self) {
-        self.source.fail_on_stall();
-    }
-
-    fn ledger(&self) -> Option<LedgerHandle> {
-        self.source.ledger()
+    #[inline(always)]
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        self.intake.mark(mark)
     }
 }
 

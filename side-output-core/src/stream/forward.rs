@@ -39,25 +39,16 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         let mut sink = pin!(sink);
         poll_fn(|cx| {
             loop {
-                match self.poll_local(cx) {
-                    Poll::Ready(Ok(true)) => {}
-                    Poll::Ready(Ok(false)) => {
-                        return sink.as_mut().poll_close(cx).map_err(fail);
-                    }
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                // Asked before the record is taken: what the sink has no room for stays where it is.
+                ready!(sink.as_mut().poll_ready(cx)).map_err(fail)?;
+                match self.poll_record(cx)? {
+                    Poll::Ready(Some(value)) => sink.as_mut().start_send(value).map_err(fail)?,
+                    Poll::Ready(None) => return sink.as_mut().poll_close(cx).map_err(fail),
                     Poll::Pending => {
                         ready!(sink.as_mut().poll_flush(cx)).map_err(fail)?;
                         return Poll::Pending;
                     }
                 }
-                while self.has_record() {
-                    // Asked before the record is taken: what the sink has no room for stays here.
-                    ready!(sink.as_mut().poll_ready(cx)).map_err(fail)?;
-                    if let Some(value) = self.next_value() {
-                        sink.as_mut().start_send(value).map_err(fail)?;
-                    }
-                }
-                self.skip_marks();
             }
         })
         .await

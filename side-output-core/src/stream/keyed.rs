@@ -1,4 +1,4 @@
-use super::{Clocked, ClockedStreams, DataFeed, DataStream, Drive, Hub, OperatorStreams, Source};
+use super::{Clocked, ClockedStreams, DataStream, Drive, Hub, OperatorStreams, Source};
 use crate::operator::{KeyContext, Keyed, KeyedFn, KeyedProcess};
 use crate::output::{Routes, Splitter};
 use crate::time::Clock;
@@ -18,7 +18,7 @@ where
 }
 
 /// The streams of the function `P` on keys that `F` gives.
-pub type KeyedStreams<T, Src, P, F> = OperatorStreams<DataFeed<T, Src>, Keyed<P, F>>;
+pub type KeyedStreams<T, Src, P, F> = OperatorStreams<DataStream<T, Src>, Keyed<P, F>>;
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Groups the records by the key that `key` gives.
@@ -110,12 +110,12 @@ where
         self,
         function: P,
         clock: Ck,
-    ) -> ClockedStreams<DataFeed<T, Src>, Keyed<P, F>, Ck>
+    ) -> ClockedStreams<DataStream<T, Src>, Keyed<P, F>, Ck>
     where
         P: KeyedProcess<Key = K, In = T>,
         Ck: Clock,
     {
-        let drive = Drive::new(DataFeed(self.stream), Keyed::new(self.key, function));
+        let drive = Drive::new(self.stream, Keyed::new(self.key, function));
         Hub::open(Clocked::new(drive, clock))
     }
 

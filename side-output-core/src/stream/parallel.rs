@@ -9,7 +9,7 @@ pub use self::deal::DealtSource;
 pub use self::gather::Gather;
 pub use self::task::PartitionTask;
 
-use super::{DataFeed, DataStream, Drive, Hub, KeyedStream, Source, Typed};
+use super::{Drive, Hub, KeyedStream, Source, Typed};
 use crate::operator::{Keyed, KeyedProcess};
 use std::fmt;
 use std::hash::Hash;
@@ -52,7 +52,7 @@ pub type ParallelStreams<P, Tk> = <<P as KeyedProcess>::Out as crate::output::Sp
 
 /// The task of a partition of the function `P`.
 pub type KeyedTask<T, F, P> =
-    PartitionTask<<P as KeyedProcess>::Out, Drive<DataFeed<T, DealtSource<T>>, Keyed<P, F>>>;
+    PartitionTask<<P as KeyedProcess>::Out, Drive<DealtSource<T>, Keyed<P, F>>>;
 
 impl<T, K, F, Src> Parallel<T, K, F, Src>
 where
@@ -142,8 +142,7 @@ where
         let KeyedStream { stream, key } = self.keyed;
         let gather = Gather::new(partitions);
         for (index, source) in deal::deal(stream, key.clone(), partitions).into_iter().enumerate() {
-            let feed = DataFeed(DataStream::new(source, "partition"));
-            let drive = Drive::new(feed, Keyed::new(key.clone(), make()));
+            let drive = Drive::new(source, Keyed::new(key.clone(), make()));
             spawn(gather.task(index, drive));
         }
         gather

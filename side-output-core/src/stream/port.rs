@@ -1,7 +1,9 @@
+use super::boxed::Fill;
+use super::chunk::Chunk;
 use super::driver::{Noting, drive_turn};
 use super::hub::{Hub, Seat, Staged};
 use super::turn::Turn;
-use super::{Driver, Fed, LedgerHandle, Source};
+use super::{Driver, Fed, Intake, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::output::{Collect, Lane, OutputAt, Splitter};
 use crate::time::{Mark, Timestamp};
@@ -12,30 +14,90 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::vec;
 
 /// One reader of a hub: what the stream of output `I` reads.
 ///
 /// Whichever reader is polled drives the operator for all of them. Its own records never pass a
-/// shared lane: they land in its chunk, or go straight to its `for_each`.
+/// shared lane: they land in its chunk, or go straight to an intake that never stops.
 pub struct Port<S: OutputAt<I>, D, const I: usize> {
+    output: HubOutput<S, D, I>,
+    chunk: Chunk<S::Payload>,
+}
+
+/// One output of a hub, closed when this is dropped. It may go to another thread wherever the hub
+/// may, whatever the type of its records, since it holds none.
+pub(super) struct HubOutput<S: OutputAt<I>, D, const I: usize> {
     hub: Arc<Hub<S, D>>,
-    /// The hub was handed on to a wiring; dropping this port closes nothing.
+    /// The hub was handed on to a wiring: nothing is to be closed.
     detached: bool,
-    unread: u64,
+    /// What the reader had been handed and did not use.
+    unread: usize,
 }
 
 impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
-    pub(super) const fn new(hub: Arc<Hub<S, D>>) -> Self {
-        Self { hub, detached: false, unread: 0 }
+    pub(super) fn new(hub: Arc<Hub<S, D>>) -> Self {
+        let output = HubOutput { hub, detached: false, unread: 0 };
+        Self { output, chunk: Chunk::new() }
     }
 
     pub(super) const fn hub(&self) -> &Arc<Hub<S, D>> {
-        &self.hub
+        &self.output.hub
+    }
+
+    /// Without the chunk, whose records go back to the front of the lane.
+    pub(super) fn into_output(mut self) -> HubOutput<S, D, I> {
+        let mut unread = Lane::new();
+        self.chunk.unload(&mut unread);
+        self.output.take_back(unread);
+        self.output.detached = true;
+        HubOutput { hub: Arc::clone(&self.output.hub), detached: false, unread: 0 }
+    }
+
+    /// Drives and hands the records of this output to `intake` as they are routed.
+    #[inline]
+    fn drive_into<K: Intake<S::Payload>>(
+        output: &HubOutput<S, D, I>,
+        cx: &Context<'_>,
+        chunk: &mut Chunk<S::Payload>,
+        intake: &mut K,
+    ) -> Fed {
+        let fed = output.poll_turns(cx, chunk.recycle(), |seat, room, _| {
+            let Seat { driver, staged, waker } = seat;
+            let (mut own, mut upset) = (0, Upset::default());
+            let fed = catch_unwind(AssertUnwindSafe(|| {
+                let own = Counter { now: 0, total: &mut own };
+                let upset = &mut upset;
+                let mut direct =
+                    Direct::<_, D, _, I> { staged, intake, own, upset, driver: PhantomData };
+                driver.drive(&mut Context::from_waker(waker), room, &mut direct)
+            }));
+            let Upset { through, lost, mut panic } = upset;
+            let fed = fed.unwrap_or_else(|payload| {
+                if !through {
+                    return Fed::Failed(StreamError::from_panic(&*payload));
+                }
+                // It went through the operator, which had nothing left to do.
+                panic = Some(payload);
+                Fed::More
+            });
+            // The intake had the marks of this output already.
+            S::lane(&mut staged.lanes).clear();
+            Turn { fed, own, lost, rest: false, panic }
+        });
+        chunk.load();
+        fed
+    }
+}
+
+impl<S: OutputAt<I>, D: Driver<S>, const I: usize> HubOutput<S, D, I> {
+    /// Gives the hub to a wiring: the output stays open without this.
+    pub(super) fn detach(mut self) -> Arc<Hub<S, D>> {
+        self.detached = true;
+        Arc::clone(&self.hub)
     }
 
     /// Takes back what the reader had in hand and did not use: it goes to the front of the lane.
-    pub(super) fn take_back(&self, mut unread: Lane<S::Payload>) {
+    fn take_back(&self, mut unread: Lane<S::Payload>) {
         if unread.is_empty() {
             return;
         }
@@ -50,46 +112,44 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
         port.buffered = lane.len() as u64;
     }
 
-    /// Gives the hub to a wiring: the output stays open without this port.
-    pub(super) fn detach(mut self) -> Arc<Hub<S, D>> {
-        self.detached = true;
-        Arc::clone(&self.hub)
-    }
-
-    /// Takes what other readers left in this output's lane, or drives up to [`TURNS`] turns.
+    /// Takes what other readers left in this output's lane, or drives up to
+    /// [`TURNS`](super::source::TURNS) turns.
     ///
-    /// Ready with `true` when there was something, with `false` at the end.
+    /// More when there was something.
     #[inline]
     fn poll_turns(
         &self,
         cx: &Context<'_>,
         local: &mut Lane<S::Payload>,
         mut drive: impl FnMut(&mut Seat<S, D>, usize, &mut Lane<S::Payload>) -> Turn,
-    ) -> Poll<Result<bool, StreamError>> {
-        let mut core = self.hub.core.lock();
+    ) -> Fed {
+        let hub = &self.hub;
+        let mut core = hub.core.lock();
         let lane = S::lane(&mut core.lanes);
         if !lane.is_empty() {
             mem::swap(local, lane);
-            let wakers = self.hub.board.lock().taken(I, local.len());
+            let wakers = hub.board.lock().taken(I, local.len());
             drop(core);
             wakers.wake();
-            return Poll::Ready(Ok(true));
+            return Fed::More;
         }
-        match self.hub.take_seat(core, I, cx) {
+        let polled = match hub.take_seat(core, I, cx) {
             Ok((seat, room)) => {
-                self.hub.hold_seat(I, cx, seat, room, |seat, room| drive(seat, room, local))
+                hub.hold_seat(I, cx, seat, room, |seat, room| drive(seat, room, local))
             }
             Err(poll) => poll,
+        };
+        match polled {
+            Poll::Ready(Ok(true)) => Fed::More,
+            Poll::Ready(Ok(false)) => Fed::End,
+            Poll::Ready(Err(error)) => Fed::Failed(error),
+            Poll::Pending => Fed::Pending,
         }
     }
 }
 
-impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S, D, I> {
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<S::Payload>,
-    ) -> Poll<Result<bool, StreamError>> {
+impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutput<S, D, I> {
+    fn fill(&mut self, cx: &mut Context<'_>, into: &mut Lane<S::Payload>) -> Fed {
         self.poll_turns(cx, into, |seat, room, local| {
             let Seat { driver, staged, waker } = seat;
             let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
@@ -98,51 +158,8 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
         })
     }
 
-    fn poll_each<F: FnMut(S::Payload)>(
-        &mut self,
-        cx: &mut Context<'_>,
-        local: &mut Lane<S::Payload>,
-        f: &mut F,
-    ) -> Poll<Result<(), StreamError>> {
-        loop {
-            let mut rest = Unread { rest: local.values.drain(..), count: &mut self.unread };
-            rest.rest.by_ref().for_each(&mut *f);
-            drop(rest);
-            local.clear();
-            let polled = self.poll_turns(cx, local, |seat, room, _| {
-                let Seat { driver, staged, waker } = seat;
-                let (mut own, mut upset) = (0, Upset::default());
-                let fed = catch_unwind(AssertUnwindSafe(|| {
-                    let own = Counter { now: 0, total: &mut own };
-                    let upset = &mut upset;
-                    let mut direct =
-                        Direct::<_, D, _, I> { staged, f, own, upset, driver: PhantomData };
-                    driver.drive(&mut Context::from_waker(waker), room, &mut direct)
-                }));
-                let Upset { through, lost, mut panic } = upset;
-                let fed = fed.unwrap_or_else(|payload| {
-                    if !through {
-                        return Fed::Failed(StreamError::from_panic(&*payload));
-                    }
-                    // It went through the operator, which had nothing left to do.
-                    panic = Some(payload);
-                    Fed::More
-                });
-                // The marks of this output: the end of the line for them.
-                S::lane(&mut staged.lanes).clear();
-                Turn { fed, own, lost, rest: false, panic }
-            });
-            match polled {
-                Poll::Ready(Ok(true)) => {}
-                Poll::Ready(Ok(false)) => return Poll::Ready(Ok(())),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    }
-
     fn unread(&mut self, records: usize) {
-        self.unread = records as u64;
+        self.unread = records;
     }
 
     fn discard(&mut self) {
@@ -156,22 +173,45 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
     fn ledger(&self) -> Option<LedgerHandle> {
         Some(LedgerHandle::new(Arc::clone(&self.hub.board)))
     }
+}
+
+impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S, D, I> {
+    #[inline]
+    fn feed<K: Intake<S::Payload>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { output, chunk } = self;
+        chunk.feed_from(intake, |chunk, intake| {
+            if !K::STOPS {
+                return Self::drive_into(output, cx, chunk, intake);
+            }
+            let fed = output.fill(cx, chunk.recycle());
+            chunk.load();
+            fed
+        })
+    }
+
+    fn unread(&mut self, records: usize) {
+        Fill::unread(&mut self.output, records);
+    }
+
+    fn discard(&mut self) {
+        Fill::discard(&mut self.output);
+    }
+
+    fn fail_on_stall(&mut self) {
+        Fill::fail_on_stall(&mut self.output);
+    }
+
+    fn ledger(&self) -> Option<LedgerHandle> {
+        Fill::ledger(&self.output)
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<S::Payload> {
+        self.chunk.pop()
+    }
 
     fn resumes() -> bool {
         true
-    }
-}
-
-/// Records that a reader takes one by one: if it panics, it has not read the others.
-struct Unread<'a, T> {
-    rest: vec::Drain<'a, T>,
-    count: &'a mut u64,
-}
-
-impl<T> Drop for Unread<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        *self.count = self.rest.len() as u64;
     }
 }
 
@@ -199,51 +239,53 @@ struct Upset {
     lost: u64,
 }
 
-/// Hands the records of output `I` to a reader's function and stages the others.
-struct Direct<'a, S: Splitter, D, F, const I: usize> {
+/// Hands the records of output `I` to an intake and stages the others.
+struct Direct<'a, S: Splitter, D, K, const I: usize> {
     staged: &'a mut Staged<S>,
-    f: &'a mut F,
+    intake: &'a mut K,
     own: Counter<'a>,
     upset: &'a mut Upset,
     driver: PhantomData<fn() -> D>,
 }
 
-impl<S, D, F, const I: usize> Direct<'_, S, D, F, I>
+impl<S, D, K, const I: usize> Direct<'_, S, D, K, I>
 where
     S: OutputAt<I>,
     D: Driver<S>,
-    F: FnMut(S::Payload),
+    K: Intake<S::Payload>,
 {
-    /// Calls the reader's function.
+    /// Hands a record to the intake, which never asks to stop.
     ///
-    /// Its panic may go through an operator that has nothing left to do. Any other would be left
+    /// The reader's panic may go through an operator that has nothing left to do. Any other would be left
     /// half-way through its work, and is not this reader's alone: there each call is caught.
     #[inline(always)]
-    fn hand_over(&mut self, payload: S::Payload) {
+    fn hand_over(&mut self, payload: S::Payload, at: Timestamp) {
         self.own.now += 1;
         if D::resumes() && !S::SPEC.tap {
             let noting = Noting::new(&mut self.upset.through);
-            (self.f)(payload);
+            _ = self.intake.record(payload, at);
             noting.disarm();
         } else if self.upset.panic.is_some() {
             self.upset.lost += 1;
             drop(payload);
-        } else if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.f)(payload))) {
+        } else if let Err(panic) =
+            catch_unwind(AssertUnwindSafe(|| self.intake.record(payload, at)))
+        {
             self.upset.panic = Some(panic);
         }
     }
 }
 
-impl<S, D, F, const I: usize> Collect<S> for Direct<'_, S, D, F, I>
+impl<S, D, K, const I: usize> Collect<S> for Direct<'_, S, D, K, I>
 where
     S: OutputAt<I>,
     D: Driver<S>,
-    F: FnMut(S::Payload),
+    K: Intake<S::Payload>,
 {
     #[inline(always)]
     fn emit(&mut self, route: S, at: Timestamp) {
         match route.take() {
-            Ok(payload) => self.hand_over(payload),
+            Ok(payload) => self.hand_over(payload, at),
             Err(route) => self.staged.emit(route, at),
         }
     }
@@ -251,14 +293,21 @@ where
     #[inline(always)]
     fn mark(&mut self, mark: Mark) {
         self.staged.mark(mark);
+        _ = self.intake.mark(mark);
+    }
+}
+
+impl<S: OutputAt<I>, D, const I: usize> Drop for HubOutput<S, D, I> {
+    fn drop(&mut self) {
+        if !self.detached {
+            self.hub.close(&[I], self.unread as u64);
+        }
     }
 }
 
 impl<S: OutputAt<I>, D, const I: usize> Drop for Port<S, D, I> {
     fn drop(&mut self) {
-        if !self.detached {
-            self.hub.close(&[I], self.unread);
-        }
+        self.output.unread += self.chunk.len();
     }
 }
 

@@ -1,9 +1,8 @@
-use super::{DataStream, Driver, Fed, Intake, LedgerHandle, Port};
+use super::{BoxSource, LedgerHandle};
 use crate::error::StreamError;
-use crate::output::{Lane, OutputAt, Splitter};
-use std::fmt;
-use std::marker::PhantomData;
-use std::task::{Context, Poll};
+use crate::time::{Mark, Timestamp};
+use std::ops::ControlFlow;
+use std::task::Context;
 
 /// Most records and marks in one chunk, and one turn of an operator. A multiple of a cache line's
 /// worth of records, small enough for a chunk of ordinary records to stay in the first-level cache.
@@ -20,56 +19,68 @@ pub(crate) const WAKING: usize = 16;
 /// How many records are worth a wake-up, unless a quarter of the lane is less.
 pub(crate) const AWAITED: usize = CHUNK / 2;
 
-/// What a [`DataStream`](crate::stream::DataStream) reads: chunks of records and marks.
-pub trait Source<T> {
-    /// Fills the empty `into` with what is ready; `false` at the true end of the stream.
-    ///
-    /// A chunk holds what is ready now, at least one record or mark.
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<T>,
-    ) -> Poll<Result<bool, StreamError>>;
+/// Where a [`Source`] hands its records and marks: an operator, a function, a chunk, a sink.
+pub trait Intake<T> {
+    /// Whether it ever asks to stop. A source hands its records to one that does not without a
+    /// chunk in between, and bounds the length of a poll itself.
+    const STOPS: bool = true;
 
-    /// Hands every record to `f` until the end of the stream.
-    ///
-    /// `local` is a buffer that may hold records already.
-    fn poll_each<F: FnMut(T)>(
-        &mut self,
-        cx: &mut Context<'_>,
-        local: &mut Lane<T>,
-        f: &mut F,
-    ) -> Poll<Result<(), StreamError>>
-    where
-        Self: Sized,
-    {
-        local.values.drain(..).for_each(&mut *f);
-        for _ in 0..TURNS {
-            local.clear();
-            match self.poll_chunk(cx, local) {
-                // Before the turns are over: what stays in `local` is not kept.
-                Poll::Ready(Ok(true)) => local.values.drain(..).for_each(&mut *f),
-                Poll::Ready(Ok(false)) => return Poll::Ready(Ok(())),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
+    /// Takes a record; after a `Break` the source must stop for this time.
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()>;
+
+    /// Takes a mark; after a `Break` the source must stop for this time.
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()>;
+
+    /// Takes the end of one of several inputs; see
+    /// [`Operator::on_input_end`](crate::operator::Operator::on_input_end).
+    fn input_end(&mut self, input: usize) -> ControlFlow<()> {
+        _ = input;
+        ControlFlow::Continue(())
     }
+}
 
-    /// Hands what is ready straight to an operator's intake; `None` if this source knows only
-    /// chunks.
-    fn feed_into<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Option<Fed>
+/// How a source stopped.
+#[derive(Debug)]
+#[must_use]
+pub enum Fed {
+    /// The intake asked to stop, or the source has had its share of this poll: there may be more.
+    More,
+    /// Nothing is ready; the waker is registered.
+    Pending,
+    /// The true end of the stream. It is not read again.
+    End,
+    /// The stream failed. It is not read again.
+    Failed(StreamError),
+}
+
+impl From<Result<(), StreamError>> for Fed {
+    fn from(end: Result<(), StreamError>) -> Self {
+        end.map_or_else(Self::Failed, |()| Self::End)
+    }
+}
+
+/// What a [`DataStream`](crate::stream::DataStream) or an operator reads: a plain stream, the output
+/// of another operator, several streams as one.
+///
+/// This is the one protocol of input. Whoever reads is an [`Intake`], sees every record and every
+/// mark, and says after each whether it takes another one. What it does not take stays where it is.
+pub trait Source<T> {
+    /// Hands what is ready to `intake` until that asks to stop.
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed
+    where
+        Self: Sized;
+
+    /// Takes the next record out of the chunk in hand, if there is one, and passes over the marks
+    /// before it: what a reader of single records asks for before it polls.
+    #[inline]
+    fn pop(&mut self) -> Option<T>
     where
         Self: Sized,
     {
-        let _ = (cx, intake);
         None
     }
 
-    /// Whether [`feed_into`](Self::feed_into) can go on after a panic of the intake; so where it
-    /// does nothing.
+    /// Whether it can go on with the next record after a panic of the intake.
     #[must_use]
     fn resumes() -> bool
     where
@@ -78,9 +89,9 @@ pub trait Source<T> {
         false
     }
 
-    /// Says that the reader goes away without having used `records` of what it was handed.
+    /// Says that the reader goes away without having used the last `records` that it was handed.
     fn unread(&mut self, records: usize) {
-        let _ = records;
+        _ = records;
     }
 
     /// Says that the reader goes away on purpose.
@@ -90,122 +101,36 @@ pub trait Source<T> {
     /// reads it.
     fn fail_on_stall(&mut self) {}
 
+    /// Gives away its inputs, if it is a union that was not read yet.
+    #[doc(hidden)]
+    fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
+        None
+    }
+
     /// Reads the ledger of the operator behind this source, if there is one.
     fn ledger(&self) -> Option<LedgerHandle> {
         None
     }
 }
 
-/// Any source of `T`, boxed.
-pub struct BoxSource<T>(Box<dyn Source<T> + Send>);
+/// What a source that wraps `$source` passes on to it.
+macro_rules! pass_on {
+    ($source:ident) => {
+        fn unread(&mut self, records: usize) {
+            self.$source.unread(records);
+        }
 
-impl<T> BoxSource<T> {
-    /// Boxes `source`.
-    pub fn new(source: impl Source<T> + Send + 'static) -> Self {
-        Self(Box::new(source))
-    }
+        fn discard(&mut self) {
+            self.$source.discard();
+        }
+
+        fn fail_on_stall(&mut self) {
+            self.$source.fail_on_stall();
+        }
+
+        fn ledger(&self) -> Option<LedgerHandle> {
+            self.$source.ledger()
+        }
+    };
 }
-
-impl<T> Source<T> for BoxSource<T> {
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<T>,
-    ) -> Poll<Result<bool, StreamError>> {
-        self.0.poll_chunk(cx, into)
-    }
-
-    fn unread(&mut self, records: usize) {
-        self.0.unread(records);
-    }
-
-    fn discard(&mut self) {
-        self.0.discard();
-    }
-
-    fn fail_on_stall(&mut self) {
-        self.0.fail_on_stall();
-    }
-
-    fn ledger(&self) -> Option<LedgerHandle> {
-        self.0.ledger()
-    }
-
-    fn resumes() -> bool {
-        true
-    }
-}
-
-impl<T> fmt::Debug for BoxSource<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BoxSource")
-    }
-}
-
-/// How the streams of a splitter hold what they read: with its type, or boxed.
-pub trait Outlet<S: Splitter> {
-    /// What the stream of output `I` reads.
-    type Source<const I: usize>: Source<<S as OutputAt<I>>::Payload>
-    where
-        S: OutputAt<I>;
-}
-
-/// An outlet whose streams can be boxed: all there is behind them may leave for another thread.
-pub trait SendOutlet<S: Splitter>: Outlet<S> {
-    /// The stream with a type that names only what it carries.
-    fn boxed<const I: usize>(
-        stream: DataStream<S::Payload, Self::Source<I>>,
-    ) -> DataStream<S::Payload>
-    where
-        S: OutputAt<I>;
-}
-
-/// Streams that know the type of their operator: records reach `for_each` without a detour.
-#[derive(Debug)]
-pub struct Typed<D>(PhantomData<fn() -> D>);
-
-impl<S: Splitter, D: Driver<S>> Outlet<S> for Typed<D> {
-    type Source<const I: usize>
-        = Port<S, D, I>
-    where
-        S: OutputAt<I>;
-}
-
-impl<S, D> SendOutlet<S> for Typed<D>
-where
-    S: Splitter + 'static,
-    S::Lanes: Send,
-    D: Driver<S> + Send + 'static,
-{
-    fn boxed<const I: usize>(
-        stream: DataStream<S::Payload, Self::Source<I>>,
-    ) -> DataStream<S::Payload>
-    where
-        S: OutputAt<I>,
-    {
-        stream.boxed_port()
-    }
-}
-
-/// Streams whose type names only what they carry.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Boxed;
-
-impl<S: Splitter> Outlet<S> for Boxed {
-    type Source<const I: usize>
-        = BoxSource<<S as OutputAt<I>>::Payload>
-    where
-        S: OutputAt<I>;
-}
-
-impl<S: Splitter> SendOutlet<S> for Boxed {
-    fn boxed<const I: usize>(
-        stream: DataStream<S::Payload, Self::Source<I>>,
-    ) -> DataStream<S::Payload>
-    where
-        S: OutputAt<I>,
-    {
-        stream
-    }
-}
+pub(super) use pass_on;

@@ -1,6 +1,5 @@
 use super::{
-    DataFeed, DataStream, Drive, FeedSource, Hub, IdleFeed, Idleness, StampStreams, StreamFeed,
-    TimestampStreams, Typed,
+    DataStream, Drive, FromStream, Hub, IdleSource, Idleness, StampStreams, TimestampStreams, Typed,
 };
 use crate::operator::{Split, SplitFn};
 use crate::output::Splitter;
@@ -10,10 +9,10 @@ use std::pin::Pin;
 
 /// What drives the streams of [`SplitExt::split_with`].
 pub type StreamDrive<St, S, F, M> =
-    Drive<StreamFeed<Pin<Box<St>>>, Split<<St as Stream>::Item, S, F, M>>;
+    Drive<FromStream<Pin<Box<St>>>, Split<<St as Stream>::Item, S, F, M>>;
 
 /// What reads any stream without a chunk in between.
-pub type StreamSource<St> = FeedSource<StreamFeed<Pin<Box<St>>>>;
+pub type StreamSource<St> = FromStream<Pin<Box<St>>>;
 
 /// Splits any stream into typed outputs.
 pub trait SplitExt: Stream + Sized {
@@ -52,7 +51,7 @@ pub trait SplitExt: Stream + Sized {
         S: Splitter,
         F: SplitFn<Self::Item, S, M>,
     {
-        Hub::open(Drive::new(StreamFeed(Box::pin(self)), Split::new(function)))
+        Hub::open(Drive::new(FromStream(Box::pin(self)), Split::new(function)))
     }
 
     /// Gives each record its timestamp, and the stream its watermarks: see
@@ -84,9 +83,14 @@ pub trait SplitExt: Stream + Sized {
         F: FnMut(&Self::Item) -> Timestamp,
         G: WatermarkGenerator<Self::Item>,
         I: Idleness,
-        S: StampStreams<Self::Item, IdleFeed<DataFeed<Self::Item, StreamSource<Self>>, I>, F, G>,
+        S: StampStreams<
+                Self::Item,
+                IdleSource<Self::Item, DataStream<Self::Item, StreamSource<Self>>, I>,
+                F,
+                G,
+            >,
     {
-        let source = FeedSource::new(StreamFeed(Box::pin(self)));
+        let source = FromStream(Box::pin(self));
         DataStream::new(source, "stream").assign_timestamps(timestamp, watermarks)
     }
 }

@@ -1,6 +1,5 @@
-use super::{
-    DataFeed, DataStream, Drive, Fed, Feed, FeedSource, Hub, Intake, OperatorStreams, Source,
-};
+use super::source::pass_on;
+use super::{DataStream, Drive, Fed, Hub, Intake, LedgerHandle, OperatorStreams, Source};
 use crate::operator::AssignTimestamps;
 use crate::time::{
     Clock, Emission, IdleAfter, Mark, NeverIdle, NoSkewBound, SkewBound, Timestamp,
@@ -13,7 +12,7 @@ use std::task::{Context, Waker};
 
 /// The stream, or streams, of [`DataStream::assign_timestamps`].
 pub type TimestampStreams<T, Src, F, G, I, S> =
-    <S as StampStreams<T, IdleFeed<DataFeed<T, Src>, I>, F, G>>::Streams;
+    <S as StampStreams<T, IdleSource<T, DataStream<T, Src>, I>, F, G>>::Streams;
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Gives each record its timestamp, and the stream its watermarks.
@@ -58,90 +57,95 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         F: FnMut(&T) -> Timestamp,
         G: WatermarkGenerator<T>,
         I: Idleness,
-        S: StampStreams<T, IdleFeed<DataFeed<T, Src>, I>, F, G>,
+        S: StampStreams<T, IdleSource<T, DataStream<T, Src>, I>, F, G>,
     {
         let Watermarks { generator, period, idleness, skew } = watermarks;
-        let feed = IdleFeed::new(DataFeed(self), idleness);
+        let source = IdleSource::new(self, idleness);
         let watermarks = Watermarks { generator, period, idleness: NeverIdle, skew };
-        S::open(feed, timestamp, watermarks)
+        S::open(source, timestamp, watermarks)
     }
 }
 
-/// What comes of stamping the records that `Fd` feeds: one stream, or two.
-pub trait StampStreams<T, Fd, F, G>: Sized {
+/// What comes of stamping the records of `Src`: one stream, or two.
+pub trait StampStreams<T, Src, F, G>: Sized {
     /// The stream or streams.
     type Streams;
 
     /// Opens them.
-    fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G, NeverIdle, Self>) -> Self::Streams;
+    fn open(source: Src, timestamp: F, watermarks: Watermarks<G, NeverIdle, Self>)
+    -> Self::Streams;
 }
 
-impl<T, Fd, F, G> StampStreams<T, Fd, F, G> for NoSkewBound
+impl<T, Src, F, G> StampStreams<T, Src, F, G> for NoSkewBound
 where
-    Fd: Feed<Item = T>,
+    Src: Source<T>,
     F: FnMut(&T) -> Timestamp,
     G: WatermarkGenerator<T>,
 {
-    type Streams = DataStream<T, FeedSource<StampFeed<Fd, F, G>>>;
+    type Streams = DataStream<T, StampSource<Src, F, G>>;
 
-    fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G>) -> Self::Streams {
+    fn open(source: Src, timestamp: F, watermarks: Watermarks<G>) -> Self::Streams {
         let emission = Emission::new(watermarks.generator, watermarks.period);
-        let feed = StampFeed { feed, timestamp, emission, due: None };
-        DataStream::new(FeedSource::new(feed), "records")
+        let source = StampSource { source, timestamp, emission, due: None };
+        DataStream::new(source, "records")
     }
 }
 
-impl<T, Fd, F, G, C> StampStreams<T, Fd, F, G> for SkewBound<C>
+impl<T, Src, F, G, C> StampStreams<T, Src, F, G> for SkewBound<C>
 where
-    Fd: Feed<Item = T>,
+    Src: Source<T>,
     F: FnMut(&T) -> Timestamp,
     G: WatermarkGenerator<T>,
     C: Clock,
 {
-    type Streams = OperatorStreams<Fd, AssignTimestamps<T, F, G, Self>>;
+    type Streams = OperatorStreams<Src, AssignTimestamps<T, F, G, Self>>;
 
-    fn open(feed: Fd, timestamp: F, watermarks: Watermarks<G, NeverIdle, Self>) -> Self::Streams {
+    fn open(
+        source: Src,
+        timestamp: F,
+        watermarks: Watermarks<G, NeverIdle, Self>,
+    ) -> Self::Streams {
         Hub::open(Drive::new(
-            feed,
+            source,
             AssignTimestamps::new(timestamp, watermarks).forwarding_idleness(),
         ))
     }
 }
 
-/// Stamps the records that `Fd` feeds on their way: what
+/// Stamps the records of `Src` on their way: what
 /// [`AssignTimestamps`] does, without a chunk in between where nothing is split.
 #[derive(Debug)]
-pub struct StampFeed<Fd, F, G> {
-    feed: Fd,
+pub struct StampSource<Src, F, G> {
+    source: Src,
     timestamp: F,
     emission: Emission<G>,
     /// A watermark whose record was the last that the intake took.
     due: Option<Mark>,
 }
 
-impl<T, Fd, F, G> Feed for StampFeed<Fd, F, G>
+impl<T, Src, F, G> Source<T> for StampSource<Src, F, G>
 where
-    Fd: Feed<Item = T>,
+    Src: Source<T>,
     F: FnMut(&T) -> Timestamp,
     G: WatermarkGenerator<T>,
 {
-    type Item = T;
-
     #[inline]
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { feed, timestamp, emission, due } = self;
+        let Self { source, timestamp, emission, due } = self;
         if let Some(mark) = due.take()
             && intake.mark(mark).is_break()
         {
             return Fed::More;
         }
-        feed.feed(cx, &mut Stamping { timestamp, emission, due, intake })
+        source.feed(cx, &mut Stamping { timestamp, emission, due, intake })
     }
 
     #[inline]
     fn resumes() -> bool {
-        Fd::resumes()
+        Src::resumes()
     }
+
+    pass_on!(source);
 }
 
 struct Stamping<'a, F, G, K> {
@@ -157,6 +161,8 @@ where
     G: WatermarkGenerator<T>,
     K: Intake<T>,
 {
+    const STOPS: bool = K::STOPS;
+
     #[inline(always)]
     fn record(&mut self, value: T, _at: Timestamp) -> ControlFlow<()> {
         let at = (self.timestamp)(&value);
@@ -231,32 +237,30 @@ impl<C: Clock> Idleness for IdleAfter<C> {
     }
 }
 
-/// Feeds a stream and declares it idle when nothing comes for too long. The stream's own idleness
+/// Reads a stream and declares it idle when nothing comes for too long. The stream's own idleness
 /// is dropped: its watermarks are, and nobody would wait for what made it idle.
-pub struct IdleFeed<Fd: Feed, I> {
-    feed: Fd,
+pub struct IdleSource<T, Src, I> {
+    source: Src,
     idleness: I,
     idle: bool,
     /// A record that ended the idleness when the intake had no room for both.
-    held: Option<(Fd::Item, Timestamp)>,
+    held: Option<(T, Timestamp)>,
 }
 
-impl<Fd: Feed, I> IdleFeed<Fd, I> {
-    const fn new(feed: Fd, idleness: I) -> Self {
-        Self { feed, idleness, idle: false, held: None }
+impl<T, Src, I> IdleSource<T, Src, I> {
+    const fn new(source: Src, idleness: I) -> Self {
+        Self { source, idleness, idle: false, held: None }
     }
 }
 
-impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
-    type Item = Fd::Item;
-
+impl<T, Src: Source<T>, I: Idleness> Source<T> for IdleSource<T, Src, I> {
     #[inline]
-    fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { feed, idleness, idle, held } = self;
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { source, idleness, idle, held } = self;
         if !I::POSSIBLE {
             let mut waking =
                 Waking::<_, _, I> { intake, idle, held, records: false, of: PhantomData };
-            return feed.feed(cx, &mut waking);
+            return source.feed(cx, &mut waking);
         }
         if let Some((value, at)) = held.take()
             && intake.record(value, at).is_break()
@@ -265,7 +269,7 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
         }
         let waker = idleness.waker(cx.waker());
         let mut waking = Waking::<_, _, I> { intake, idle, held, records: false, of: PhantomData };
-        let fed = feed.feed(&mut Context::from_waker(&waker), &mut waking);
+        let fed = source.feed(&mut Context::from_waker(&waker), &mut waking);
         if waking.records {
             idleness.touch();
         }
@@ -281,13 +285,15 @@ impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
     #[inline]
     fn resumes() -> bool {
         // A panic of the intake would pass over `touch`.
-        !I::POSSIBLE && Fd::resumes()
+        !I::POSSIBLE && Src::resumes()
     }
+
+    pass_on!(source);
 }
 
-impl<Fd: Feed, I: fmt::Debug> fmt::Debug for IdleFeed<Fd, I> {
+impl<T, Src, I: fmt::Debug> fmt::Debug for IdleSource<T, Src, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdleFeed")
+        f.debug_struct("IdleSource")
             .field("idleness", &self.idleness)
             .field("idle", &self.idle)
             .finish_non_exhaustive()
@@ -305,6 +311,9 @@ struct Waking<'a, T, K, I> {
 
 #[expect(clippy::inline_always, reason = "left alone it stays a call for every record")]
 impl<T, K: Intake<T>, I: Idleness> Intake<T> for Waking<'_, T, K, I> {
+    // An `Active` may leave no room for its record.
+    const STOPS: bool = K::STOPS;
+
     #[inline(always)]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
         if !I::POSSIBLE {

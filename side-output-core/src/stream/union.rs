@@ -1,27 +1,25 @@
-use super::source::CHUNK;
-use super::{BoxSource, DataStream, Source};
-use crate::error::StreamError;
-use crate::output::Lane;
-use crate::time::{Alignment, Barriers, Mark, Timestamp};
+use super::merge::Merge;
+use super::{BoxSource, DataStream, Fed, Intake, Source};
+use crate::time::{Alignment, Mark, Timestamp};
 use std::fmt;
-use std::task::{Context, Poll};
+use std::mem;
+use std::ops::ControlFlow;
+use std::task::Context;
 
 /// Reads several streams as one; see [`DataStream::union`].
 pub struct UnionSource<T> {
-    inputs: Vec<UnionInput<T>>,
-    alignment: Alignment,
-    barriers: Barriers,
-    /// The input that is asked first.
-    next: usize,
-    chunk: Lane<T>,
-    ended: bool,
+    /// `None` after its end.
+    inputs: Vec<Option<BoxSource<T>>>,
+    merge: Merge<T>,
+    /// How many of the last records came from which input, in their order: those that may be unread.
+    handed: Vec<(usize, usize)>,
 }
 
-struct UnionInput<T> {
-    /// `None` after its end.
-    stream: Option<BoxSource<T>>,
-    /// What came after a barrier that the other inputs have not reached yet.
-    held: Lane<T>,
+impl<T> UnionSource<T> {
+    fn new(inputs: Vec<BoxSource<T>>) -> Self {
+        let merge = Merge::new(Alignment::union(inputs.len()), inputs.len());
+        Self { inputs: inputs.into_iter().map(Some).collect(), merge, handed: Vec::new() }
+    }
 }
 
 impl<T, Src: Source<T>> DataStream<T, Src> {
@@ -49,12 +47,11 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         T: Send + 'static,
         Src: Send + 'static,
     {
-        let mut inputs = vec![UnionInput::new(BoxSource::new(self))];
-        inputs.extend(others.into_inputs().into_iter().map(UnionInput::new));
-        let alignment = Alignment::union(inputs.len());
-        let (barriers, chunk) = (Barriers::new(inputs.len()), Lane::new());
-        let source = UnionSource { inputs, alignment, barriers, next: 0, chunk, ended: false };
-        DataStream::new(BoxSource::new(source), "union")
+        let mut inputs = vec![BoxSource::new(self)];
+        inputs.extend(others.into_inputs());
+        // A union of a union is one of all their inputs, which then share equally.
+        let inputs = inputs.into_iter().flat_map(BoxSource::into_inputs).collect();
+        DataStream::new(BoxSource::new(UnionSource::new(inputs)), "union")
     }
 }
 
@@ -91,175 +88,76 @@ impl<T: Send + 'static> UnionInputs<T> for Vec<DataStream<T>> {
     }
 }
 
-impl<T> UnionInput<T> {
-    const fn new(stream: BoxSource<T>) -> Self {
-        Self { stream: Some(stream), held: Lane::new() }
-    }
-}
-
 impl<T> Source<T> for UnionSource<T> {
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<T>,
-    ) -> Poll<Result<bool, StreamError>> {
-        loop {
-            let mut moved = false;
-            for turn in 0..self.inputs.len() {
-                let input = (self.next + turn) % self.inputs.len();
-                match self.poll_input(cx, input, into) {
-                    Poll::Ready(Ok(())) => moved = true,
-                    // What was taken before goes out first; a failed input fails again.
-                    // It is the first to be asked then, or the others could hide it for ever.
-                    Poll::Ready(Err(_)) if !into.is_empty() => {
-                        self.next = input;
-                        return Poll::Ready(Ok(true));
-                    }
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => {}
-                }
-                if into.load() >= CHUNK {
-                    self.next = (input + 1) % self.inputs.len();
-                    return Poll::Ready(Ok(true));
-                }
-            }
-            if self.inputs.iter().all(|input| input.stream.is_none() && input.held.is_empty()) {
-                // The time of a union ends with its last input.
-                if !std::mem::replace(&mut self.ended, true)
-                    && self.alignment.watermark() != Timestamp::MAX
-                {
-                    into.mark(Mark::Watermark(Timestamp::MAX));
-                }
-                return Poll::Ready(Ok(!into.is_empty()));
-            }
-            if !moved {
-                let pending = into.is_empty();
-                return if pending { Poll::Pending } else { Poll::Ready(Ok(true)) };
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { inputs, merge, handed } = self;
+        handed.clear();
+        merge.feed(
+            inputs,
+            intake,
+            |merge, inputs, input, intake| {
+                let mut counting = Counting { intake, records: 0 };
+                let merged =
+                    merge.read(input, &mut inputs[input], |value| value, cx, &mut counting);
+                handed.push((input, counting.records));
+                merged
+            },
+            |inputs| inputs.iter().all(Option::is_none),
+        )
+    }
+
+    fn resumes() -> bool {
+        true
+    }
+
+    fn unread(&mut self, mut records: usize) {
+        while records > 0
+            && let Some((input, count)) = self.handed.pop()
+        {
+            let unread = count.min(records);
+            records -= unread;
+            if let Some(source) = &mut self.inputs[input] {
+                source.unread(unread);
             }
         }
     }
 
     fn discard(&mut self) {
-        for stream in self.inputs.iter_mut().filter_map(|input| input.stream.as_mut()) {
-            stream.discard();
-        }
+        self.inputs.iter_mut().flatten().for_each(BoxSource::discard);
     }
 
     fn fail_on_stall(&mut self) {
-        for stream in self.inputs.iter_mut().filter_map(|input| input.stream.as_mut()) {
-            stream.fail_on_stall();
+        self.inputs.iter_mut().flatten().for_each(BoxSource::fail_on_stall);
+    }
+
+    fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
+        if self.inputs.iter().any(Option::is_none) {
+            return None;
         }
+        mem::take(&mut self.inputs).into_iter().collect()
     }
 }
 
-impl<T> UnionSource<T> {
-    /// Moves the next chunk of an input; pending also where it has to wait for the others.
-    fn poll_input(
-        &mut self,
-        cx: &mut Context<'_>,
-        index: usize,
-        into: &mut Lane<T>,
-    ) -> Poll<Result<(), StreamError>> {
-        let input = &mut self.inputs[index];
-        if self.barriers.is_blocked(index) {
-            return Poll::Pending;
-        }
-        if !input.held.is_empty() {
-            let held = std::mem::take(&mut input.held);
-            self.merge(index, held, into);
-            return Poll::Ready(Ok(()));
-        }
-        let Some(stream) = &mut input.stream else { return Poll::Pending };
-        let mut chunk = std::mem::take(&mut self.chunk);
-        chunk.clear();
-        match stream.poll_chunk(cx, &mut chunk) {
-            Poll::Pending => {
-                self.chunk = chunk;
-                Poll::Pending
-            }
-            Poll::Ready(Ok(true)) => {
-                self.chunk = self.merge(index, chunk, into);
-                Poll::Ready(Ok(()))
-            }
-            Poll::Ready(Ok(false)) => {
-                self.chunk = chunk;
-                input.stream = None;
-                self.align(index, Mark::Watermark(Timestamp::MAX), into);
-                self.barriers.on_end(index);
-                self.pass_barriers(into);
-                Poll::Ready(Ok(()))
-            }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-        }
+/// Counts the records that an input hands on.
+struct Counting<'a, K> {
+    intake: &'a mut K,
+    records: usize,
+}
+
+impl<T, K: Intake<T>> Intake<T> for Counting<'_, K> {
+    #[inline]
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        self.records += 1;
+        self.intake.record(value, at)
     }
 
-    /// Appends an input's chunk with what its marks come to; gives back its memory.
-    fn merge(&mut self, input: usize, mut chunk: Lane<T>, into: &mut Lane<T>) -> Lane<T> {
-        if chunk.marks.is_empty() {
-            self.wake(input, into);
-            into.append(&mut chunk);
-            return chunk;
-        }
-        let Lane { values, times, marks } = &mut chunk;
-        let mut marks = marks.drain(..);
-        let mut values = values.drain(..).enumerate();
-        let time = |index: usize| times.get(index).copied().unwrap_or(Timestamp::MIN);
-        let mut taken = 0;
-        for (before, mark) in marks.by_ref() {
-            if before > taken {
-                self.wake(input, into);
-            }
-            for (index, value) in values.by_ref().take(before - taken) {
-                into.push(value, time(index));
-            }
-            taken = before;
-            if let Mark::Barrier(id) = mark {
-                self.barriers.on_barrier(input, id);
-                if self.barriers.is_blocked(input) {
-                    break;
-                }
-            }
-            self.align(input, mark, into);
-        }
-        if values.len() > 0 && !self.barriers.is_blocked(input) {
-            self.wake(input, into);
-            values.for_each(|(index, value)| into.push(value, time(index)));
-            drop(marks);
-        } else {
-            let held = &mut self.inputs[input].held;
-            values.for_each(|(index, value)| held.push(value, time(index)));
-            held.marks.extend(marks.map(|(at, mark)| (at - taken, mark)));
-            self.pass_barriers(into);
-        }
-        chunk.clear();
-        chunk
-    }
-
-    /// A record of an idle input wakes it.
-    fn wake(&mut self, input: usize, into: &mut Lane<T>) {
-        if self.alignment.is_input_idle(input) {
-            self.align(input, Mark::Active, into);
-        }
-    }
-
-    fn align(&mut self, input: usize, mark: Mark, into: &mut Lane<T>) {
-        for mark in self.alignment.on_mark(input, mark) {
-            into.mark(mark);
-        }
-    }
-
-    fn pass_barriers(&mut self, into: &mut Lane<T>) {
-        while let Some(id) = self.barriers.pass() {
-            into.mark(Mark::Barrier(id));
-        }
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        self.intake.mark(mark)
     }
 }
 
 impl<T> fmt::Debug for UnionSource<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnionSource")
-            .field("inputs", &self.inputs.len())
-            .field("alignment", &self.alignment)
-            .finish_non_exhaustive()
+        f.debug_struct("UnionSource").field("merge", &self.merge).finish_non_exhaustive()
     }
 }

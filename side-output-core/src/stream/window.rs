@@ -1,4 +1,4 @@
-use super::{DataFeed, DataStream, KeyedStream, OperatorStreams, Source};
+use super::{DataStream, KeyedStream, OperatorStreams, Source};
 use crate::operator::{
     Aggregated, Applied, AtEnd, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy,
     LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
@@ -40,7 +40,7 @@ pub type NoKey<T> = fn(&T);
 
 /// The streams of windows with the function `B`.
 pub type WindowFunctionStreams<T, K, F, Src, A, Tr, B> =
-    OperatorStreams<DataFeed<T, Src>, WindowOperator<T, K, F, A, Tr, B>>;
+    OperatorStreams<DataStream<T, Src>, WindowOperator<T, K, F, A, Tr, B>>;
 
 impl<T, K, F, Src> KeyedStream<T, K, F, Src>
 where

@@ -75,7 +75,7 @@ impl<S: Splitter, D> Wiring<S, D> {
     {
         match stream.into_port() {
             Ok(port) => {
-                self.hub = Some(port.detach());
+                self.hub = Some(port.into_output().detach());
                 self.attached.push(I);
             }
             Err(name) => self.taken = Some(name),

@@ -1,5 +1,6 @@
+use super::super::chunk::Chunk;
 use super::super::source::CHUNK;
-use super::super::{BoxSource, DataFeed, DataStream, Fed, Feed as _, Intake, Source};
+use super::super::{BoxSource, DataStream, Fed, Intake, Source};
 use crate::error::StreamError;
 use crate::output::Lane;
 use crate::sync::Mutex;
@@ -10,7 +11,7 @@ use std::hash::{BuildHasher as _, Hash};
 use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 /// How much may wait for one partition before the others have to wait too.
 const CAPACITY: usize = 4 * CHUNK;
@@ -22,6 +23,7 @@ const CAPACITY: usize = 4 * CHUNK;
 pub struct DealtSource<T> {
     table: Arc<Table<T>>,
     partition: usize,
+    chunk: Chunk<T>,
 }
 
 struct Table<T> {
@@ -67,14 +69,14 @@ trait Deal<T> {
 }
 
 struct Hashed<T, F> {
-    feed: DataFeed<T, BoxSource<T>>,
+    stream: DataStream<T, BoxSource<T>>,
     key: F,
 }
 
 impl<T, K: Hash, F: FnMut(&T) -> K> Deal<T> for Hashed<T, F> {
     fn deal(&mut self, cx: &mut Context<'_>, lanes: &mut [Lane<T>]) -> Fed {
         let mut dealing = Dealing { key: &mut self.key, lanes, taken: 0 };
-        self.feed.feed(cx, &mut dealing)
+        self.stream.feed(cx, &mut dealing)
     }
 }
 
@@ -120,9 +122,8 @@ where
     F: FnMut(&T) -> K + Send + 'static,
     Src: Source<T> + Send + 'static,
 {
-    let feed = DataFeed(stream.boxed());
     let dealer = Dealer {
-        input: Some(Box::new(Hashed { feed, key })),
+        input: Some(Box::new(Hashed { stream: stream.boxed(), key })),
         lanes: (0..partitions).map(|_| Lane::new()).collect(),
         closed: vec![false; partitions],
         end: None,
@@ -130,63 +131,74 @@ where
     let table =
         Table { dealer: Mutex::new(dealer), wakers: Arc::new(Wakers(Mutex::new(Vec::new()))) };
     let table = Arc::new(table);
-    (0..partitions).map(|partition| DealtSource { table: Arc::clone(&table), partition }).collect()
+    (0..partitions)
+        .map(|partition| DealtSource { table: Arc::clone(&table), partition, chunk: Chunk::new() })
+        .collect()
 }
 
 impl<T> Source<T> for DealtSource<T> {
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<T>,
-    ) -> Poll<Result<bool, StreamError>> {
-        loop {
-            let (input, partitions) = match self.take_input(cx, into) {
-                Ok(input) => input,
-                Err(poll) => return poll,
-            };
-            if self.read(input, partitions) {
-                return Poll::Pending;
-            }
-        }
+    #[inline]
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { table, partition, chunk } = self;
+        chunk.feed_from(intake, |chunk, _| {
+            let fed = table.refill(*partition, cx, chunk.recycle());
+            chunk.load();
+            fed
+        })
+    }
+
+    fn resumes() -> bool {
+        true
     }
 }
 
 type Input<T> = Box<dyn Deal<T> + Send>;
 
-/// What a source says when it was read.
-type Read = Result<bool, StreamError>;
+impl<T> Table<T> {
+    /// Takes what is there for a partition, and reads the input if nothing is.
+    fn refill(&self, partition: usize, cx: &Context<'_>, into: &mut Lane<T>) -> Fed {
+        loop {
+            let (input, partitions) = match self.take_input(partition, cx, into) {
+                Ok(input) => input,
+                Err(fed) => return fed,
+            };
+            if self.read(input, partitions) {
+                return Fed::Pending;
+            }
+        }
+    }
 
-impl<T> DealtSource<T> {
-    /// Takes what is there for this partition, or the input to read more, or has to wait.
+    /// Takes what is there for a partition, or the input to read more, or has to wait.
     fn take_input(
         &self,
+        partition: usize,
         cx: &Context<'_>,
         into: &mut Lane<T>,
-    ) -> Result<(Input<T>, usize), Poll<Read>> {
-        let Table { dealer, wakers } = &*self.table;
+    ) -> Result<(Input<T>, usize), Fed> {
+        let Self { dealer, wakers } = self;
         let mut dealer = dealer.lock();
-        let lane = &mut dealer.lanes[self.partition];
+        let lane = &mut dealer.lanes[partition];
         if !lane.is_empty() {
             mem::swap(lane, into);
             drop(dealer);
             // Somebody may have waited for this lane to have room.
             wakers.wake_all();
-            return Err(Poll::Ready(Ok(true)));
+            return Err(Fed::More);
         }
         if let Some(end) = &dealer.end {
-            return Err(Poll::Ready(end.clone().map(|()| false)));
+            return Err(Fed::from(end.clone()));
         }
         // Under the lock, so that whoever changes what is looked at here will wake us.
         wakers.add(cx.waker());
         let Dealer { lanes, closed, .. } = &*dealer;
         let full = |(lane, closed): (&Lane<T>, &bool)| !closed && lane.load() >= CAPACITY;
         if lanes.iter().zip(closed).any(full) {
-            return Err(Poll::Pending);
+            return Err(Fed::Pending);
         }
         match dealer.input.take() {
             Some(input) => Ok((input, dealer.lanes.len())),
             // Another one reads; it wakes us when it has found something.
-            None => Err(Poll::Pending),
+            None => Err(Fed::Pending),
         }
     }
 
@@ -194,7 +206,7 @@ impl<T> DealtSource<T> {
     ///
     /// True if nothing is: then the input wakes all of us.
     fn read(&self, mut input: Input<T>, partitions: usize) -> bool {
-        let Table { dealer, wakers } = &*self.table;
+        let Self { dealer, wakers } = self;
         let mut dealt: Vec<Lane<T>> = (0..partitions).map(|_| Lane::new()).collect();
         let waker = Waker::from(Arc::clone(wakers));
         let fed = input.deal(&mut Context::from_waker(&waker), &mut dealt);

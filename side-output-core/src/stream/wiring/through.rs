@@ -1,7 +1,8 @@
 use super::destination::{Destination, IntoDestination, Sum};
 use crate::error::StreamError;
 use crate::output::{Lane, OutputSpec, Overflow};
-use crate::stream::{BoxSource, DataStream, Source};
+use crate::stream::chunk::Chunk;
+use crate::stream::{BoxSource, DataStream, Fed, Intake, Source};
 use crate::sync::Mutex;
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
@@ -88,7 +89,7 @@ where
             reader: None,
             writer: None,
         }));
-        let source = PipeSource { pipe: Arc::clone(&pipe), unread: 0 };
+        let source = PipeSource { pipe: Arc::clone(&pipe), chunk: Chunk::new(), unread: 0 };
         let stream = DataStream::new(BoxSource::new(source), spec.name);
         Through {
             future: Some(Box::pin(self(stream))),
@@ -251,16 +252,14 @@ impl<T, Fut> fmt::Debug for Through<T, Fut> {
 
 struct PipeSource<T> {
     pipe: Arc<Mutex<Pipe<T>>>,
-    unread: u64,
+    chunk: Chunk<T>,
+    unread: usize,
 }
 
-impl<T> Source<T> for PipeSource<T> {
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut Lane<T>,
-    ) -> Poll<Result<bool, StreamError>> {
-        let mut pipe = self.pipe.lock();
+impl<T> Pipe<T> {
+    /// Moves what waits into an empty lane, or lets `waker` wait.
+    fn take(pipe: &Mutex<Self>, waker: &Waker, into: &mut Lane<T>) -> Fed {
+        let mut pipe = pipe.lock();
         if !pipe.lane.is_empty() {
             mem::swap(&mut pipe.lane, into);
             pipe.delivered += into.len() as u64;
@@ -269,19 +268,35 @@ impl<T> Source<T> for PipeSource<T> {
             if let Some(writer) = writer {
                 writer.wake();
             }
-            return Poll::Ready(Ok(true));
+            return Fed::More;
         }
         if let Some(end) = &pipe.end {
-            return Poll::Ready(end.clone().map(|()| false));
+            return Fed::from(end.clone());
         }
-        let old = pipe.reader.replace(cx.waker().clone());
+        let old = pipe.reader.replace(waker.clone());
         drop(pipe);
         drop(old);
-        Poll::Pending
+        Fed::Pending
+    }
+}
+
+impl<T> Source<T> for PipeSource<T> {
+    #[inline]
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        let Self { pipe, chunk, .. } = self;
+        chunk.feed_from(intake, |chunk, _| {
+            let fed = Pipe::take(pipe, cx.waker(), chunk.recycle());
+            chunk.load();
+            fed
+        })
+    }
+
+    fn resumes() -> bool {
+        true
     }
 
     fn unread(&mut self, records: usize) {
-        self.unread = records as u64;
+        self.unread = records;
     }
 }
 
@@ -291,8 +306,9 @@ impl<T> Drop for PipeSource<T> {
             let mut pipe = self.pipe.lock();
             let lane = mem::take(&mut pipe.lane);
             pipe.open = false;
-            pipe.delivered -= self.unread;
-            pipe.discarded += self.unread + lane.len() as u64;
+            let unread = (self.unread + self.chunk.len()) as u64;
+            pipe.delivered -= unread;
+            pipe.discarded += unread + lane.len() as u64;
             (lane, pipe.writer.take())
         };
         drop(lane);

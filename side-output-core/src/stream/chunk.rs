@@ -1,0 +1,209 @@
+use super::{Fed, Intake};
+use crate::output::Lane;
+use crate::stream::source::TURNS;
+use crate::time::{Mark, Timestamp};
+use std::convert;
+use std::fmt;
+use std::mem;
+use std::ops::ControlFlow;
+use std::vec;
+
+/// Records and marks that a source has in hand: a buffer that is read from the front.
+pub(super) struct Chunk<T> {
+    /// The records not yet taken. An iterator over what was a vector is the cheapest to take from:
+    /// the front of a ring costs a third more of all that reading costs, and the end of a vector
+    /// that was reversed a fifth.
+    rest: vec::IntoIter<T>,
+    /// Number of records that the chunk had.
+    total: usize,
+    /// Timestamps and marks of the whole chunk.
+    lane: Lane<T>,
+    /// Marks already taken.
+    marked: usize,
+    /// It was lent out, and what was put in is not taken up.
+    lent: bool,
+}
+
+impl<T> Chunk<T> {
+    pub(super) fn new() -> Self {
+        Self { rest: Vec::new().into_iter(), total: 0, lane: Lane::new(), marked: 0, lent: false }
+    }
+
+    /// Whether nothing was ever put in.
+    pub(super) const fn is_new(&self) -> bool {
+        self.total == 0 && self.lane.marks.is_empty() && !self.lent
+    }
+
+    /// Number of records not yet taken.
+    pub(super) fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.rest.as_slice().is_empty() && self.marked == self.lane.marks.len()
+    }
+
+    /// Takes the next record, and passes over the marks before it.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<T> {
+        let value = self.rest.next()?;
+        if self.marked < self.lane.marks.len() {
+            self.skip_marks();
+        }
+        Some(value)
+    }
+
+    /// Passes over the marks before the last record taken.
+    fn skip_marks(&mut self) {
+        let taken = self.total - self.rest.len();
+        while self.lane.marks.get(self.marked).is_some_and(|(at, _)| *at < taken) {
+            self.marked += 1;
+        }
+    }
+
+    /// Lends the empty chunk out to be filled; [`load`](Self::load) takes up what was put in.
+    pub(super) fn recycle(&mut self) -> &mut Lane<T> {
+        debug_assert!(self.is_empty());
+        self.lane.clear();
+        if self.lane.values.capacity() == 0 {
+            self.lane.values = take_rest(&mut self.rest);
+        }
+        self.total = 0;
+        self.marked = 0;
+        self.lent = true;
+        &mut self.lane
+    }
+
+    /// Takes up what was put into the lane.
+    pub(super) fn load(&mut self) {
+        self.lent = false;
+        self.total = self.lane.values.len();
+        if !(self.lane.times.is_empty() && self.lane.marks.is_empty()) {
+            // One for each record, also for the last ones without.
+            self.lane.times.resize(self.total, Timestamp::MIN);
+        }
+        self.rest = mem::take(&mut self.lane.values).into_iter();
+    }
+
+    /// Moves what was not read to `into`.
+    pub(super) fn unload(&mut self, into: &mut Lane<T>) {
+        _ = self.feed(&mut Unloading(into));
+    }
+
+    /// Hands on what there is, from mark to mark, until `intake` asks to stop.
+    #[inline(always)]
+    fn feed<K: Intake<T>>(&mut self, intake: &mut K) -> ControlFlow<()> {
+        if self.lane.times.is_empty() && self.lane.marks.is_empty() {
+            for value in self.rest.by_ref() {
+                intake.record(value, Timestamp::MIN)?;
+            }
+            return ControlFlow::Continue(());
+        }
+        loop {
+            let taken = self.total - self.rest.len();
+            let end = match self.lane.marks.get(self.marked) {
+                Some(&(at, mark)) if at <= taken => {
+                    self.marked += 1;
+                    intake.mark(mark)?;
+                    continue;
+                }
+                Some(&(at, _)) => at,
+                None if taken == self.total => return ControlFlow::Continue(()),
+                None => self.total,
+            };
+            for (at, value) in self.lane.times[taken..end].iter().zip(self.rest.by_ref()) {
+                intake.record(value, *at)?;
+            }
+        }
+    }
+
+    /// Hands on what there is, and what `refill` puts into the empty chunk after that; it says
+    /// [`Fed::More`] if it did. The protocol of every source that reads in chunks.
+    ///
+    /// An intake that may stop gets one more chunk: what it has in hand must not wait until there is
+    /// more.
+    #[inline(always)]
+    pub(super) fn feed_from<K: Intake<T>>(
+        &mut self,
+        intake: &mut K,
+        mut refill: impl FnMut(&mut Self, &mut K) -> Fed,
+    ) -> Fed {
+        if self.lent {
+            // Whoever filled it panicked.
+            self.load();
+        }
+        if !self.is_empty() && self.feed(intake).is_break() {
+            return Fed::More;
+        }
+        for _ in 0..if K::STOPS { 1 } else { TURNS } {
+            match refill(self, intake) {
+                Fed::More if self.is_empty() => {}
+                Fed::More if self.feed(intake).is_break() => return Fed::More,
+                Fed::More => {}
+                fed => return fed,
+            }
+        }
+        Fed::More
+    }
+}
+
+/// The records not yet taken, as a vector again.
+#[expect(clippy::map_identity, reason = "without it the memory is not reused")]
+fn take_rest<T>(rest: &mut vec::IntoIter<T>) -> Vec<T> {
+    let mut values: Vec<T> = mem::take(rest).map(convert::identity).collect();
+    values.clear();
+    values
+}
+
+struct Unloading<'a, T>(&'a mut Lane<T>);
+
+impl<T> Intake<T> for Unloading<'_, T> {
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        self.0.push(value, at);
+        ControlFlow::Continue(())
+    }
+
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        self.0.mark(mark);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Fills a lane with so many records and marks.
+pub(super) struct Filling<'a, T> {
+    lane: &'a mut Lane<T>,
+    room: usize,
+}
+
+impl<'a, T> Filling<'a, T> {
+    pub(super) const fn new(lane: &'a mut Lane<T>, room: usize) -> Self {
+        Self { lane, room }
+    }
+
+    #[inline(always)]
+    const fn go_on(&mut self) -> ControlFlow<()> {
+        self.room -= 1;
+        if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl<T> Intake<T> for Filling<'_, T> {
+    #[inline(always)]
+    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
+        self.lane.push(value, at);
+        self.go_on()
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        self.lane.mark(mark);
+        self.go_on()
+    }
+}
+
+impl<T> fmt::Debug for Chunk<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chunk").field("records", &self.rest.len()).finish_non_exhaustive()
+    }
+}
