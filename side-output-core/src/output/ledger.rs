@@ -99,8 +99,10 @@ pub struct Ledger {
     pub fired: u64,
     /// Of the records without a route: those dropped because they were late.
     pub late: u64,
-    /// Timers that the end of the input has dropped, because the function
-    /// [wanted it so](crate::operator::AtEnd::Drop). They are no part of the sum.
+    /// Timers that the end of the input has dropped, where [`AtEnd::Drop`] was chosen. They are no
+    /// part of the sum.
+    ///
+    /// [`AtEnd::Drop`]: crate::operator::AtEnd::Drop
     pub timers_dropped: u64,
     /// Processing-time timers that were still set when the input ended. They do not fire, and what
     /// waits for them stays in the state. They are no part of the sum.
