@@ -131,9 +131,9 @@ pub trait BroadcastProcess {
     /// How many records may wait while there is no configuration; by default none.
     ///
     /// When the configuration comes, they are routed by it in their order. The watermark and
-    /// idleness wait with them. Records beyond this number, and those that wait when either input
-    /// has nothing more to say, because the configuration's or both have ended, go where
-    /// [`on_unconfigured`](Self::on_unconfigured) says.
+    /// idleness wait with them. Records beyond this number go to
+    /// [`on_unconfigured`](Self::on_unconfigured), and so do those that still wait when the input of
+    /// the configuration ends.
     fn hold_back(&self) -> usize {
         0
     }

@@ -183,16 +183,15 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
 
     /// Does to the timers what the function asked for.
     fn change_timers(&mut self, slot: u32, at: Timestamp) -> Result<(), StreamError> {
+        let ending = self.firing && self.watermark == Timestamp::MAX;
         for change in self.cx.changes.drain(..) {
             match change {
                 // The highest time renews itself for ever: nothing comes after it.
                 TimerChange::Set(Timestamp::MAX) if self.firing && at == Timestamp::MAX => {}
                 TimerChange::Set(at) => {
-                    if self.keys.set_timer(slot, at)
-                        && self.firing
-                        && self.watermark == Timestamp::MAX
-                    {
-                        *self.renewals.entry(slot).or_default() += 1;
+                    let new = self.keys.set_timer(slot, at);
+                    if ending {
+                        note_renewal(&mut self.renewals, slot, new);
                     }
                 }
                 TimerChange::Delete(at) => _ = self.keys.delete_timer(slot, at),
@@ -208,7 +207,18 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         Ok(())
     }
 
+    #[cold]
+    fn check_renewals(&self, slot: u32) -> Result<(), StreamError> {
+        match self.renewals.get(&slot) {
+            Some(renewals) if self.at_end.forbids(*renewals) => {
+                Err(AtEnd::endless::<F, F::Out>(renewals - 1))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Forgets the key of a timer that does not fire, if there is nothing else of it.
+    #[cold]
     fn drop_timer(&mut self, slot: u32) {
         let empty = F::is_empty(self.keys.lend(slot, &mut self.cx.key));
         self.keys.lend(slot, &mut self.cx.key);
@@ -256,10 +266,8 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
                 }
                 Some(Due::Timer(slot, at)) => {
                     self.call(slot, at, Timer, out)?;
-                    if let Some(renewals) = self.renewals.get(&slot)
-                        && self.at_end.forbids(*renewals)
-                    {
-                        return Err(AtEnd::endless::<F, F::Out>(renewals - 1));
+                    if !self.renewals.is_empty() {
+                        self.check_renewals(slot)?;
                     }
                 }
                 Some(Due::Expired) => {}
@@ -301,6 +309,12 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
     pub(super) fn alarm(&self) -> Option<Timestamp> {
         self.keys.next_alarm()
     }
+}
+
+/// Notes that a timer was set at the end of the input.
+#[cold]
+fn note_renewal(renewals: &mut FxHashMap<u32, u32>, slot: u32, new: bool) {
+    *renewals.entry(slot).or_default() += u32::from(new);
 }
 
 impl<F: KeyedCoProcess> fmt::Debug for KeyedCore<F> {

@@ -52,8 +52,10 @@ pub struct Ledger {
     /// Copies that the function emitted to taps with [`Context::output`](super::Context::output),
     /// beside the routes that it returned. A tap that is returned is a route like any other.
     pub tapped: u64,
-    /// Timers that the end of the input has dropped, because the function
-    /// [wanted it so](crate::operator::AtEnd::Drop). They are no part of the sum.
+    /// Timers that the end of the input has dropped, where [`AtEnd::Drop`] was chosen. They are no
+    /// part of the sum.
+    ///
+    /// [`AtEnd::Drop`]: crate::operator::AtEnd::Drop
     pub timers_dropped: u64,
     /// Processing-time timers that were still set when the input ended. They do not fire, and what
     /// waits for them stays in the state. They are no part of the sum.

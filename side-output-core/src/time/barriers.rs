@@ -130,12 +130,15 @@ mod tests {
         let script =
             |bits: u32| (1..=3).filter(|id| bits >> (id - 1) & 1 == 1).collect::<Vec<u64>>();
         let mut orders = 0;
-        for bits in 0..8 * 8 * 8 {
+        // Under Miri, scripts of one barrier.
+        let bits =
+            if cfg!(miri) { vec![0o111, 0o121, 0o421, 0o011] } else { (0..0o1000).collect() };
+        for bits in bits {
             let scripts = [script(bits), script(bits >> 3), script(bits >> 6)];
             orders += explore(&Barriers::new(3), &scripts, &[0; 3], &[]);
             orders += explore(&Barriers::new(2), &scripts[..2], &[0; 2], &[]);
         }
-        assert!(orders > 10_000, "{orders} orders");
+        assert!(cfg!(miri) || orders > 10_000, "{orders} orders");
     }
 
     #[test]

@@ -7,9 +7,10 @@ use std::task::Waker;
 ///
 /// Time in which nobody asks does not count: the reader may be busy with the last record while the
 /// next one is there. The input is asked from one poll to the next, unless it wakes its reader in
-/// between: then it wants to be asked again, and what passes until that happens is the reader's
-/// time. How much that was cannot be told, so such a time counts if it is shorter than the timeout,
-/// as it is with a reader that comes at once, and not at all if it is longer.
+/// between: then it has to be asked again, and what passes until that happens is the reader's time.
+/// How much that was is unknown here: the clock cannot be read where a waker is called. So such a
+/// time counts if it is shorter than the timeout, as it is with a reader that comes at once, and not
+/// at all if it is longer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quiet {
     bell: Option<Arc<Bell>>,

@@ -401,6 +401,10 @@ impl<T> MergingTrigger<T> for EveryCount {
 /// Fires early, whenever the watermark has come to a multiple of the interval, and at the end of
 /// the window; then after each late record.
 ///
+/// At the end of the input, the early firings of a window come too, unless
+/// [`timers_at_end`](crate::stream::WindowedStream::timers_at_end) drops them; a window without an
+/// end fires once.
+///
 /// # Examples
 ///
 /// ```
