@@ -26,7 +26,7 @@ struct OrdersStreams<H: so::Outlet<Orders> = so::Boxed> {
 }
 
 impl<H: so::SendOutlet<Orders>> OrdersStreams<H> {
-    fn get_side_output<G: so::TagOf<Orders>>(&mut self, _tag: G) -> DataStream<G::Payload> {
+    fn get_side_output<G: so::StreamTagOf<Orders>>(&mut self, _tag: G) -> DataStream<G::Payload> {
         G::take::<H>(self)
     }
 }
@@ -56,9 +56,6 @@ impl so::Lanes<Orders> for OrdersLanes {
 }
 
 impl Splitter for Orders {
-    type Lanes = OrdersLanes;
-    type Streams<H: so::Outlet<Self>> = OrdersStreams<H>;
-
     const NAME: &'static str = "Orders";
     const OUTPUTS: &'static [so::OutputSpec] =
         &[<Self as so::OutputAt<0>>::SPEC, <Self as so::OutputAt<1>>::SPEC];
@@ -70,6 +67,12 @@ impl Splitter for Orders {
             Self::Invalid(_) => 1,
         }
     }
+}
+
+impl so::Streamed for Orders {
+    type Lanes = OrdersLanes;
+    type Streams<H: so::Outlet<Self>> = OrdersStreams<H>;
+
     fn open<D: so::Driver<Self>>(hub: &so::Arc<so::Hub<Self, D>>) -> OrdersStreams<so::Typed<D>> {
         OrdersStreams { valid: hub.stream::<0>(), invalid: hub.stream::<1>() }
     }
@@ -88,6 +91,9 @@ macro_rules! output {
             fn take(self) -> Result<$payload, Self> {
                 if let Self::$variant(payload) = self { Ok(payload) } else { Err(self) }
             }
+        }
+
+        impl so::StreamAt<$index> for Orders {
             fn lane(lanes: &mut OrdersLanes) -> &mut so::Lane<$payload> {
                 &mut lanes.$field
             }

@@ -200,7 +200,7 @@ pub use side_output_core::stream;
 pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into, try_each,
 };
-pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt};
+pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt, Streamed};
 pub use side_output_core::time::{
     Advice, Alignment, Barriers, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,
     Timestamp, WatermarkGenerator, Watermarks,

@@ -12,9 +12,6 @@ enum Numbers {
 }
 
 impl Splitter for Numbers {
-    type Lanes = NumbersLanes;
-    type Streams<H: so::Outlet<Self>> = NumbersStreams<H>;
-
     const NAME: &'static str = "Numbers";
     const OUTPUTS: &'static [so::OutputSpec] =
         &[<Self as so::OutputAt<0>>::SPEC, <Self as so::OutputAt<1>>::SPEC];
@@ -26,6 +23,11 @@ impl Splitter for Numbers {
             Self::Odd(..) => 1,
         }
     }
+}
+
+impl so::Streamed for Numbers {
+    type Lanes = NumbersLanes;
+    type Streams<H: so::Outlet<Self>> = NumbersStreams<H>;
 
     fn open<D: so::Driver<Self>>(hub: &so::Arc<so::Hub<Self, D>>) -> NumbersStreams<so::Typed<D>> {
         NumbersStreams { even: hub.stream::<0>(), odd: hub.stream::<1>() }
@@ -45,6 +47,9 @@ impl so::OutputAt<0> for Numbers {
             other @ Self::Odd(_) => Err(other),
         }
     }
+}
+
+impl so::StreamAt<0> for Numbers {
     fn lane(lanes: &mut NumbersLanes) -> &mut so::Lane<u32> {
         &mut lanes.even
     }
@@ -68,6 +73,9 @@ impl so::OutputAt<1> for Numbers {
             other @ Self::Even(_) => Err(other),
         }
     }
+}
+
+impl so::StreamAt<1> for Numbers {
     fn lane(lanes: &mut NumbersLanes) -> &mut so::Lane<String> {
         &mut lanes.odd
     }
@@ -112,7 +120,7 @@ struct NumbersStreams<H: so::Outlet<Numbers> = so::Boxed> {
 }
 
 impl<H: so::Outlet<Numbers>> NumbersStreams<H> {
-    fn get_side_output<G: so::TagOf<Numbers>>(&mut self, _tag: G) -> DataStream<G::Payload>
+    fn get_side_output<G: so::StreamTagOf<Numbers>>(&mut self, _tag: G) -> DataStream<G::Payload>
     where
         H: so::SendOutlet<Numbers>,
     {

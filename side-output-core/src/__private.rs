@@ -4,7 +4,8 @@ pub use crate::__impl_tag_serde as impl_tag_serde;
 pub use crate::output::*;
 pub use crate::stream::wiring::*;
 pub use crate::stream::{
-    Boxed, DataStream, Driver, Hub, LedgerHandle, Outlet, Port, SendOutlet, Typed,
+    Boxed, DataStream, Driver, Hub, Lane, LanePairVisitor, LaneVisitor, Lanes, LedgerHandle,
+    Outlet, Port, SendOutlet, StreamAt, StreamTagOf, Streamed, Typed,
 };
 pub use crate::time::Timestamp;
 #[cfg(feature = "serde")]

@@ -5,6 +5,7 @@
 mod at_end;
 mod broadcast;
 mod closures;
+mod dynamic;
 mod either;
 mod hold_back;
 mod key_context;
@@ -24,6 +25,7 @@ pub use self::broadcast::{
     Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured, Unkeyed,
 };
 pub use self::closures::{CoFn, KeyedFn};
+pub use self::dynamic::{BatchItem, DynOperator};
 pub use self::either::Either;
 pub use self::hold_back::{Configurable, HoldBack};
 pub use self::key_context::{KeyContext, KeyedContext, TimerChange};

@@ -15,15 +15,18 @@ mod forward;
 mod hub;
 mod inputs;
 mod keyed;
+mod lane;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod merge;
 mod outlet;
 mod parallel;
 mod port;
+mod single;
 mod source;
 mod split;
 mod stall;
+mod streamed;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod timestamps;
@@ -48,13 +51,17 @@ pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
 pub use self::inputs::{FromElements, FromStream, FromTryStream};
 pub use self::keyed::{KeyedStream, KeyedStreams};
+pub(crate) use self::lane::Taken;
+pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::outlet::{Boxed, Outlet, SendOutlet, Typed};
 pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
 };
 pub use self::port::Port;
+pub use self::single::SingleLanes;
 pub use self::source::{Fed, Intake, Source};
 pub use self::split::{SplitExt, StreamDrive, StreamSource};
+pub use self::streamed::{StreamAt, StreamTagOf, Streamed};
 pub use self::timestamps::{IdleSource, Idleness, StampSource, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::{UnionInputs, UnionSource};

@@ -1,9 +1,10 @@
 //! A splitter for the unit tests of the runtime.
 
-use crate::output::{
-    Lane, LanePairVisitor, LaneVisitor, Lanes, OutputAt, OutputSpec, Overflow, Splitter,
+use crate::output::{OutputAt, OutputSpec, Overflow, Splitter};
+use crate::stream::{
+    Boxed, DataStream, Driver, Hub, Lane, LanePairVisitor, LaneVisitor, Lanes, Outlet, StreamAt,
+    Streamed, Typed,
 };
-use crate::stream::{Boxed, DataStream, Driver, Hub, Outlet, Typed};
 use crate::time::Timestamp;
 use std::sync::Arc;
 
@@ -21,9 +22,6 @@ impl<const C: usize> Parity<C> {
 }
 
 impl<const C: usize> Splitter for Parity<C> {
-    type Lanes = ParityLanes;
-    type Streams<H: Outlet<Self>> = ParityStreams<C, H>;
-
     const NAME: &'static str = "Parity";
     const OUTPUTS: &'static [OutputSpec] =
         &[<Self as OutputAt<0>>::SPEC, <Self as OutputAt<1>>::SPEC];
@@ -32,6 +30,11 @@ impl<const C: usize> Splitter for Parity<C> {
     fn index(&self) -> usize {
         usize::from(matches!(self, Self::Odd(_)))
     }
+}
+
+impl<const C: usize> Streamed for Parity<C> {
+    type Lanes = ParityLanes;
+    type Streams<H: Outlet<Self>> = ParityStreams<C, H>;
 
     fn open<D: Driver<Self>>(hub: &Arc<Hub<Self, D>>) -> ParityStreams<C, Typed<D>> {
         ParityStreams { even: hub.stream::<0>(), odd: hub.stream::<1>() }
@@ -51,6 +54,9 @@ impl<const C: usize> OutputAt<0> for Parity<C> {
             other @ Self::Odd(_) => Err(other),
         }
     }
+}
+
+impl<const C: usize> StreamAt<0> for Parity<C> {
     fn lane(lanes: &mut ParityLanes) -> &mut Lane<u32> {
         &mut lanes.even
     }
@@ -74,6 +80,9 @@ impl<const C: usize> OutputAt<1> for Parity<C> {
             other @ Self::Even(_) => Err(other),
         }
     }
+}
+
+impl<const C: usize> StreamAt<1> for Parity<C> {
     fn lane(lanes: &mut ParityLanes) -> &mut Lane<u32> {
         &mut lanes.odd
     }

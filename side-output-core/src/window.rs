@@ -2,6 +2,7 @@
 //!
 //! Pure data and functions. The operator in [`operator`](crate::operator) keeps the state.
 
+mod advice;
 mod aggregate;
 mod assigner;
 mod calendar;

@@ -61,8 +61,6 @@ impl so::Lanes<Lines> for LinesLanes {
 }
 
 impl Splitter for Lines {
-    type Lanes = LinesLanes;
-    type Streams<H: so::Outlet<Self>> = LinesStreams<H>;
     const NAME: &'static str = "Lines";
     const OUTPUTS: &'static [so::OutputSpec] = &[
         <Self as so::OutputAt<0>>::SPEC,
@@ -78,6 +76,12 @@ impl Splitter for Lines {
             Self::Note(_) => 2,
         }
     }
+}
+
+impl so::Streamed for Lines {
+    type Lanes = LinesLanes;
+    type Streams<H: so::Outlet<Self>> = LinesStreams<H>;
+
     fn open<D: so::Driver<Self>>(hub: &so::Arc<so::Hub<Self, D>>) -> LinesStreams<so::Typed<D>> {
         LinesStreams { main: hub.stream(), side: hub.stream(), note: hub.stream() }
     }
@@ -97,6 +101,9 @@ macro_rules! output {
                     other => Err(other),
                 }
             }
+        }
+
+        impl so::StreamAt<$index> for Lines {
             fn lane(lanes: &mut LinesLanes) -> &mut so::Lane<String> {
                 &mut lanes.0[$index]
             }

@@ -3,10 +3,11 @@
 //! Nothing here comes from a macro: this is what `#[splitter]` stands for.
 
 use serde_json::Value;
-use side_output::output::{
-    Lane, LanePairVisitor, LaneVisitor, Lanes, OutputAt, OutputSpec, Splitter,
+use side_output::output::{OutputAt, OutputSpec, Splitter};
+use side_output::stream::{
+    Boxed, Driver, Hub, Lane, LanePairVisitor, LaneVisitor, Lanes, Outlet, StreamAt, Streamed,
+    Typed,
 };
-use side_output::stream::{Boxed, Driver, Hub, Outlet, Typed};
 use side_output::{DataStream, Timestamp};
 use std::sync::Arc;
 
@@ -77,9 +78,6 @@ const SPECS: [OutputSpec; SIDES + 1] = [
 ];
 
 impl Splitter for Fan {
-    type Lanes = FanLanes;
-    type Streams<H: Outlet<Self>> = FanStreams<H>;
-
     const NAME: &'static str = "Fan";
     const OUTPUTS: &'static [OutputSpec] = &SPECS;
     const SLOTS: usize = SIDES + 1;
@@ -87,6 +85,11 @@ impl Splitter for Fan {
     fn index(&self) -> usize {
         self.output
     }
+}
+
+impl Streamed for Fan {
+    type Lanes = FanLanes;
+    type Streams<H: Outlet<Self>> = FanStreams<H>;
 
     fn open<D: Driver<Self>>(hub: &Arc<Hub<Self, D>>) -> FanStreams<Typed<D>> {
         FanStreams {
@@ -114,7 +117,9 @@ macro_rules! output {
             fn take(self) -> Result<Value, Self> {
                 if self.output == $index { Ok(self.record) } else { Err(self) }
             }
+        }
 
+        impl StreamAt<$index> for Fan {
             fn lane(lanes: &mut FanLanes) -> &mut Lane<Value> {
                 &mut lanes.0[$index]
             }

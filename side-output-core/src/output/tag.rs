@@ -1,5 +1,4 @@
 use super::{OutputAt, Splitter, TapAt};
-use crate::stream::{DataStream, SendOutlet};
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
@@ -74,19 +73,11 @@ pub trait TagOf<S: Splitter> {
 
     /// Name of the output.
     const NAME: &'static str;
-
-    /// Takes the output's stream.
-    #[doc(hidden)]
-    fn take<H: SendOutlet<S>>(streams: &mut S::Streams<H>) -> DataStream<Self::Payload>;
 }
 
 impl<S: OutputAt<I>, const I: usize> TagOf<S> for Tag<S, I> {
     type Payload = S::Payload;
     const NAME: &'static str = S::SPEC.name;
-
-    fn take<H: SendOutlet<S>>(streams: &mut S::Streams<H>) -> DataStream<S::Payload> {
-        H::boxed(S::stream::<H>(streams).take())
-    }
 }
 
 /// A tag of whatever splitter.

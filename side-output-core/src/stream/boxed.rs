@@ -2,7 +2,7 @@ use super::chunk::{Chunk, Filling};
 use super::source::CHUNK;
 use super::{Fed, Intake, LedgerHandle, Source};
 use crate::error::StreamError;
-use crate::output::Lane;
+use crate::stream::Lane;
 use std::fmt;
 use std::task::Context;
 

@@ -1,5 +1,5 @@
 use super::{Fed, Intake};
-use crate::output::Lane;
+use crate::stream::Lane;
 use crate::stream::source::TURNS;
 use crate::time::{Mark, Timestamp};
 use std::convert;

@@ -7,7 +7,8 @@ use crate::operator::{
     Broadcast, BroadcastProcess, Co, CoFn, CoProcess, Either, KeyedBroadcast,
     KeyedBroadcastProcess, KeyedCo, KeyedCoProcess, Reconcile, ReconcileWithin,
 };
-use crate::output::{Context as RecordContext, Routes, Splitter};
+use crate::output::{Context as RecordContext, Routes};
+use crate::stream::Streamed;
 use crate::time::{Alignment, Clock};
 use std::fmt;
 use std::hash::Hash;
@@ -115,7 +116,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
     /// Routes the records of both streams by `function`.
     pub fn process<F>(self, function: F) -> CoStreams<T, A, U, B, F>
     where
-        F: CoProcess<Left = T, Right = U>,
+        F: CoProcess<Left = T, Right = U, Out: Streamed>,
     {
         Hub::open(Drive::new(ConnectSource::new(self.left, self.right, false), Co::new(function)))
     }
@@ -147,7 +148,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
     /// ```
     pub fn process_with<S, L, R, V, W>(self, left: L, right: R) -> CoFnStreams<T, A, U, B, L, R, S>
     where
-        S: Splitter,
+        S: Streamed,
         V: Routes<S>,
         W: Routes<S>,
         L: FnMut(T, &mut RecordContext<S>) -> V,
@@ -256,7 +257,7 @@ where
     /// Routes the records of both streams by `function`, with state and timers for each key.
     pub fn process<P>(self, function: P) -> KeyedCoStreams<T, A, U, B, P, F, G>
     where
-        P: KeyedCoProcess<Key = K, Left = T, Right = U>,
+        P: KeyedCoProcess<Key = K, Left = T, Right = U, Out: Streamed>,
     {
         Hub::open(self.drive(function))
     }
@@ -269,7 +270,7 @@ where
         clock: Ck,
     ) -> ClockedCoStreams<T, A, U, B, P, F, G, Ck>
     where
-        P: KeyedCoProcess<Key = K, Left = T, Right = U>,
+        P: KeyedCoProcess<Key = K, Left = T, Right = U, Out: Streamed>,
         Ck: Clock,
     {
         Hub::open(Clocked::new(self.drive(function), clock))
@@ -277,7 +278,7 @@ where
 
     fn drive<P>(self, function: P) -> KeyedCoDrive<T, A, U, B, P, F, G>
     where
-        P: KeyedCoProcess<Key = K, Left = T, Right = U>,
+        P: KeyedCoProcess<Key = K, Left = T, Right = U, Out: Streamed>,
     {
         let Self { left, right } = self;
         let operator = KeyedCo::new(left.key, right.key, function);
@@ -312,7 +313,7 @@ impl<T, A: Source<T>, U, B: Source<U>> BroadcastConnected<DataStream<T, A>, U, B
     /// Routes the records by `function`, which the second stream configures.
     pub fn process<F>(self, function: F) -> OperatorStreams<ConnectSource<T, A, U, B>, Broadcast<F>>
     where
-        F: BroadcastProcess<In = T, Update = U>,
+        F: BroadcastProcess<In = T, Update = U, Out: Streamed>,
     {
         let feed = ConnectSource::new(self.stream, self.config, self.config_first);
         Hub::open(Drive::new(feed, Broadcast::new(function)))
@@ -332,7 +333,7 @@ where
         function: F,
     ) -> OperatorStreams<ConnectSource<T, A, U, B>, KeyedBroadcast<F, By>>
     where
-        F: KeyedBroadcastProcess<Key = K, In = T, Update = U>,
+        F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
     {
         let KeyedStream { stream, key } = self.stream;
         let feed = ConnectSource::new(stream, self.config, self.config_first);

@@ -4,7 +4,8 @@ use super::{
 };
 use crate::error::StreamError;
 use crate::operator::{Operator, Process, Processing, Split, SplitFn};
-use crate::output::{OutputAt, OutputSpec, Overflow, Splitter};
+use crate::output::{OutputSpec, Overflow};
+use crate::stream::{StreamAt, Streamed};
 use crate::time::{Mark, Timestamp};
 use futures_core::{FusedStream, Stream};
 use std::fmt;
@@ -206,7 +207,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Routes each record by `function`, with its timestamp and the watermark in the context.
     pub fn split_with<S, M, F>(self, function: F) -> OperatorStreams<Self, Split<T, S, F, M>>
     where
-        S: Splitter,
+        S: Streamed,
         F: SplitFn<T, S, M>,
     {
         self.drive(Split::new(function))
@@ -215,7 +216,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Routes each record by `function`, a [`Process`].
     pub fn process<P>(self, function: P) -> OperatorStreams<Self, Processing<P>>
     where
-        P: Process<In = T>,
+        P: Process<In = T, Out: Streamed>,
     {
         self.drive(Processing::new(function))
     }
@@ -223,13 +224,13 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Drives an operator with this stream.
     pub fn drive<Op>(self, operator: Op) -> OperatorStreams<Self, Op>
     where
-        Op: Operator<In = T>,
+        Op: Operator<In = T, Out: Streamed>,
     {
         Hub::open(Drive::new(self, operator))
     }
 }
 
-impl<S: OutputAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S, D, I>> {
+impl<S: StreamAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S, D, I>> {
     /// The port, or the name if it was taken.
     pub(super) fn into_port(mut self) -> Result<Port<S, D, I>, &'static str> {
         self.source.take().ok_or(self.name)
@@ -332,11 +333,11 @@ impl<T> DataStream<T> {
 
 /// The streams of the operator `Op`, which reads `Src`.
 pub type OperatorStreams<Src, Op> =
-    <<Op as Operator>::Out as Splitter>::Streams<Typed<Drive<Src, Op>>>;
+    <<Op as Operator>::Out as Streamed>::Streams<Typed<Drive<Src, Op>>>;
 
 /// The streams of the operator `Op`, which reads `Src`, with a clock.
 pub type ClockedStreams<Src, Op, Ck> =
-    <<Op as Operator>::Out as Splitter>::Streams<Typed<super::Clocked<Src, Op, Ck>>>;
+    <<Op as Operator>::Out as Streamed>::Streams<Typed<super::Clocked<Src, Op, Ck>>>;
 
 impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
     #[inline]

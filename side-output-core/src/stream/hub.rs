@@ -1,11 +1,9 @@
 use super::board::{Board, State, Wait};
 use super::{Driver, Port, Typed};
 use crate::error::StreamError;
-use crate::output::{
-    Collect, Lane, LanePairVisitor, LaneVisitor, Lanes as _, OutputAt, OutputSpec, Overflow,
-    Splitter,
-};
+use crate::output::{Collect, OutputSpec, Overflow};
 use crate::stream::DataStream;
+use crate::stream::{Lane, LanePairVisitor, LaneVisitor, Lanes as _, StreamAt, Streamed};
 use crate::sync::Mutex;
 use crate::time::{Mark, Timestamp};
 use std::fmt;
@@ -17,12 +15,12 @@ use std::task::Waker;
 /// The operator with its input is a *seat*: whichever reader is polled takes it out for the length
 /// of that poll, drives a turn, and puts it back. No lock is held meanwhile, so neither the input
 /// nor the user's function nor a waker ever runs under one. Lock order: `core`, then `board`.
-pub struct Hub<S: Splitter, D> {
+pub struct Hub<S: Streamed, D> {
     pub(super) core: Mutex<Core<S, D>>,
     pub(super) board: Arc<Board>,
 }
 
-pub(super) struct Core<S: Splitter, D> {
+pub(super) struct Core<S: Streamed, D> {
     /// Who drives has it; `None` also after the end.
     pub(super) seat: Option<Box<Seat<S, D>>>,
     pub(super) lanes: S::Lanes,
@@ -31,7 +29,7 @@ pub(super) struct Core<S: Splitter, D> {
 }
 
 /// The operator with its input, and where it puts routes until the turn is over.
-pub(super) struct Seat<S: Splitter, D> {
+pub(super) struct Seat<S: Streamed, D> {
     pub(super) driver: D,
     pub(super) staged: Staged<S>,
     /// The board's waker: the input is polled with it, not with the waker of the reader that
@@ -39,7 +37,7 @@ pub(super) struct Seat<S: Splitter, D> {
     pub(super) waker: Waker,
 }
 
-impl<S: Splitter, D: Driver<S>> Seat<S, D> {
+impl<S: Streamed, D: Driver<S>> Seat<S, D> {
     /// Enters what the operator counted.
     pub(super) fn report(&self, state: &mut State) {
         state.account = *self.driver.account();
@@ -48,13 +46,13 @@ impl<S: Splitter, D: Driver<S>> Seat<S, D> {
 }
 
 /// What a turn emitted and nobody was handed yet.
-pub(super) struct Staged<S: Splitter> {
+pub(super) struct Staged<S: Streamed> {
     pub(super) lanes: S::Lanes,
     /// An output whose reader went away, and to which a record came for the first time.
     pub(super) gone: Option<&'static str>,
 }
 
-impl<S: Splitter> Staged<S> {
+impl<S: Streamed> Staged<S> {
     /// What the fullest lane holds.
     #[inline]
     pub(super) fn fullest(&mut self) -> usize {
@@ -92,7 +90,7 @@ impl LaneVisitor for ClearAll {
     }
 }
 
-impl<S: Splitter> Collect<S> for Staged<S> {
+impl<S: Streamed> Collect<S> for Staged<S> {
     #[inline(always)]
     fn emit(&mut self, route: S, at: Timestamp) {
         self.lanes.push(route, at);
@@ -113,7 +111,7 @@ impl LaneVisitor for MarkAll {
     }
 }
 
-impl<S: Splitter, D: Driver<S>> Hub<S, D> {
+impl<S: Streamed, D: Driver<S>> Hub<S, D> {
     /// The streams of all outputs of an operator.
     pub fn open(driver: D) -> S::Streams<Typed<D>> {
         S::open(&Self::new(driver))
@@ -131,13 +129,13 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
     /// The stream of output `I`; called once for each output.
     pub fn stream<const I: usize>(self: &Arc<Self>) -> DataStream<S::Payload, Port<S, D, I>>
     where
-        S: OutputAt<I>,
+        S: StreamAt<I>,
     {
         DataStream::new(Port::new(Arc::clone(self)), S::SPEC.name)
     }
 }
 
-impl<S: Splitter, D> Hub<S, D> {
+impl<S: Streamed, D> Hub<S, D> {
     /// The declaration of output `I`, as it was changed at run time.
     pub(super) fn spec<const I: usize>(&self) -> OutputSpec {
         self.board.lock().ports[I].spec
@@ -224,7 +222,7 @@ fn warn_of_dropped_reader(output: &'static str) {
     tracing::warn!(output, "records are routed to an output whose stream was dropped");
 }
 
-impl<S: Splitter, D> Hub<S, D> {
+impl<S: Streamed, D> Hub<S, D> {
     /// Closes the outputs `which` with their lanes: nobody reads them any more. `unread` is what
     /// the one reader had been handed and did not use.
     pub(super) fn close(&self, which: &[usize], unread: u64) {
@@ -279,7 +277,7 @@ impl LanePairVisitor for Close<'_> {
     }
 }
 
-impl<S: Splitter, D> fmt::Debug for Hub<S, D> {
+impl<S: Streamed, D> fmt::Debug for Hub<S, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hub").field("splitter", &S::NAME).finish_non_exhaustive()
     }

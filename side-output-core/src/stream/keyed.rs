@@ -1,6 +1,7 @@
 use super::{Clocked, ClockedStreams, DataStream, Drive, Hub, OperatorStreams, Source};
 use crate::operator::{KeyContext, Keyed, KeyedFn, KeyedProcess};
-use crate::output::{Routes, Splitter};
+use crate::output::Routes;
+use crate::stream::Streamed;
 use crate::time::Clock;
 use std::fmt;
 use std::hash::Hash;
@@ -39,7 +40,7 @@ where
     /// Routes the records by `function`, with state and timers for each key.
     pub fn process<P>(self, function: P) -> KeyedStreams<T, Src, P, F>
     where
-        P: KeyedProcess<Key = K, In = T>,
+        P: KeyedProcess<Key = K, In = T, Out: Streamed>,
     {
         self.stream.drive(Keyed::new(self.key, function))
     }
@@ -112,7 +113,7 @@ where
         clock: Ck,
     ) -> ClockedStreams<DataStream<T, Src>, Keyed<P, F>, Ck>
     where
-        P: KeyedProcess<Key = K, In = T>,
+        P: KeyedProcess<Key = K, In = T, Out: Streamed>,
         Ck: Clock,
     {
         let drive = Drive::new(self.stream, Keyed::new(self.key, function));
@@ -153,7 +154,7 @@ where
     ) -> KeyedStreams<T, Src, KeyedFn<P, K, T, St, S>, F>
     where
         K: Hash + Eq + Clone,
-        S: Splitter,
+        S: Streamed,
         St: Default,
         R: Routes<S>,
         P: FnMut(T, &mut St, &mut KeyContext<K, S>) -> R,

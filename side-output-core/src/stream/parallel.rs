@@ -9,7 +9,7 @@ pub use self::deal::DealtSource;
 pub use self::gather::Gather;
 pub use self::task::PartitionTask;
 
-use super::{Drive, Hub, KeyedStream, Source, Typed};
+use super::{Drive, Hub, KeyedStream, Source, Streamed, Typed};
 use crate::operator::{Keyed, KeyedProcess};
 use std::fmt;
 use std::hash::Hash;
@@ -46,9 +46,8 @@ where
 }
 
 /// The streams of a parallel function `P`.
-pub type ParallelStreams<P, Tk> = <<P as KeyedProcess>::Out as crate::output::Splitter>::Streams<
-    Typed<Gather<<P as KeyedProcess>::Out, Tk>>,
->;
+pub type ParallelStreams<P, Tk> =
+    <<P as KeyedProcess>::Out as Streamed>::Streams<Typed<Gather<<P as KeyedProcess>::Out, Tk>>>;
 
 /// The task of a partition of the function `P`.
 pub type KeyedTask<T, F, P> =
@@ -65,7 +64,7 @@ where
     /// that reads the outputs.
     pub fn process<P>(self, make: impl FnMut() -> P) -> ParallelStreams<P, KeyedTask<T, F, P>>
     where
-        P: KeyedProcess<Key = K, In = T>,
+        P: KeyedProcess<Key = K, In = T, Out: Streamed>,
     {
         let mut tasks = Vec::new();
         let gather = self.start(make, |task| tasks.push(task));
@@ -125,7 +124,7 @@ where
         make: impl FnMut() -> P,
     ) -> ParallelStreams<P, KeyedTask<T, F, P>>
     where
-        P: KeyedProcess<Key = K, In = T>,
+        P: KeyedProcess<Key = K, In = T, Out: Streamed>,
     {
         Hub::open(self.start(make, spawn))
     }
@@ -136,7 +135,7 @@ where
         mut spawn: impl FnMut(KeyedTask<T, F, P>),
     ) -> Gather<P::Out, KeyedTask<T, F, P>>
     where
-        P: KeyedProcess<Key = K, In = T>,
+        P: KeyedProcess<Key = K, In = T, Out: Streamed>,
     {
         let partitions = self.partitions.get();
         let KeyedStream { stream, key } = self.keyed;

@@ -5,7 +5,8 @@ use super::hub::{Hub, Seat, Staged};
 use super::turn::Turn;
 use super::{Driver, Fed, Intake, LedgerHandle, Source};
 use crate::error::StreamError;
-use crate::output::{Collect, Lane, OutputAt, Splitter};
+use crate::output::Collect;
+use crate::stream::{Lane, StreamAt, Streamed};
 use crate::time::{Mark, Timestamp};
 use std::any::Any;
 use std::fmt;
@@ -19,14 +20,14 @@ use std::task::{Context, Poll};
 ///
 /// Whichever reader is polled drives the operator for all of them. Its own records never pass a
 /// shared lane: they land in its chunk, or go straight to an intake that never stops.
-pub struct Port<S: OutputAt<I>, D, const I: usize> {
+pub struct Port<S: StreamAt<I>, D, const I: usize> {
     output: HubOutput<S, D, I>,
     chunk: Chunk<S::Payload>,
 }
 
 /// One output of a hub, closed when this is dropped. It may go to another thread wherever the hub
 /// may, whatever the type of its records, since it holds none.
-pub(super) struct HubOutput<S: OutputAt<I>, D, const I: usize> {
+pub(super) struct HubOutput<S: StreamAt<I>, D, const I: usize> {
     hub: Arc<Hub<S, D>>,
     /// The hub was handed on to a wiring: nothing is to be closed.
     detached: bool,
@@ -34,7 +35,7 @@ pub(super) struct HubOutput<S: OutputAt<I>, D, const I: usize> {
     unread: usize,
 }
 
-impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
+impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
     pub(super) fn new(hub: Arc<Hub<S, D>>) -> Self {
         let output = HubOutput { hub, detached: false, unread: 0 };
         Self { output, chunk: Chunk::new() }
@@ -89,7 +90,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
     }
 }
 
-impl<S: OutputAt<I>, D: Driver<S>, const I: usize> HubOutput<S, D, I> {
+impl<S: StreamAt<I>, D: Driver<S>, const I: usize> HubOutput<S, D, I> {
     /// Gives the hub to a wiring: the output stays open without this.
     pub(super) fn detach(mut self) -> Arc<Hub<S, D>> {
         self.detached = true;
@@ -148,7 +149,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> HubOutput<S, D, I> {
     }
 }
 
-impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutput<S, D, I> {
+impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutput<S, D, I> {
     fn fill(&mut self, cx: &mut Context<'_>, into: &mut Lane<S::Payload>) -> Fed {
         self.poll_turns(cx, into, |seat, room, local| {
             let Seat { driver, staged, waker } = seat;
@@ -175,7 +176,7 @@ impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutpu
     }
 }
 
-impl<S: OutputAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S, D, I> {
+impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S, D, I> {
     #[inline]
     fn feed<K: Intake<S::Payload>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { output, chunk } = self;
@@ -240,7 +241,7 @@ struct Upset {
 }
 
 /// Hands the records of output `I` to an intake and stages the others.
-struct Direct<'a, S: Splitter, D, K, const I: usize> {
+struct Direct<'a, S: Streamed, D, K, const I: usize> {
     staged: &'a mut Staged<S>,
     intake: &'a mut K,
     own: Counter<'a>,
@@ -250,7 +251,7 @@ struct Direct<'a, S: Splitter, D, K, const I: usize> {
 
 impl<S, D, K, const I: usize> Direct<'_, S, D, K, I>
 where
-    S: OutputAt<I>,
+    S: StreamAt<I>,
     D: Driver<S>,
     K: Intake<S::Payload>,
 {
@@ -278,7 +279,7 @@ where
 
 impl<S, D, K, const I: usize> Collect<S> for Direct<'_, S, D, K, I>
 where
-    S: OutputAt<I>,
+    S: StreamAt<I>,
     D: Driver<S>,
     K: Intake<S::Payload>,
 {
@@ -297,7 +298,7 @@ where
     }
 }
 
-impl<S: OutputAt<I>, D, const I: usize> Drop for HubOutput<S, D, I> {
+impl<S: StreamAt<I>, D, const I: usize> Drop for HubOutput<S, D, I> {
     fn drop(&mut self) {
         if !self.detached {
             self.hub.close(&[I], self.unread as u64);
@@ -305,13 +306,13 @@ impl<S: OutputAt<I>, D, const I: usize> Drop for HubOutput<S, D, I> {
     }
 }
 
-impl<S: OutputAt<I>, D, const I: usize> Drop for Port<S, D, I> {
+impl<S: StreamAt<I>, D, const I: usize> Drop for Port<S, D, I> {
     fn drop(&mut self) {
         self.output.unread += self.chunk.len();
     }
 }
 
-impl<S: OutputAt<I>, D, const I: usize> fmt::Debug for Port<S, D, I> {
+impl<S: StreamAt<I>, D, const I: usize> fmt::Debug for Port<S, D, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Port").field("output", &S::SPEC.name).finish_non_exhaustive()
     }

@@ -2,7 +2,7 @@ use super::{
     DataStream, Drive, FromStream, Hub, IdleSource, Idleness, StampStreams, TimestampStreams, Typed,
 };
 use crate::operator::{Split, SplitFn};
-use crate::output::Splitter;
+use crate::stream::Streamed;
 use crate::time::{Timestamp, WatermarkGenerator, Watermarks};
 use futures_core::Stream;
 use std::pin::Pin;
@@ -48,7 +48,7 @@ pub trait SplitExt: Stream + Sized {
     /// ```
     fn split_with<S, M, F>(self, function: F) -> S::Streams<Typed<StreamDrive<Self, S, F, M>>>
     where
-        S: Splitter,
+        S: Streamed,
         F: SplitFn<Self::Item, S, M>,
     {
         Hub::open(Drive::new(FromStream(Box::pin(self)), Split::new(function)))

@@ -6,7 +6,7 @@ use super::hub::{Core, Hub, Seat};
 use super::source::{AWAITED, CHUNK, TURNS, WAKING};
 use super::{Driver, Fed};
 use crate::error::StreamError;
-use crate::output::Splitter;
+use crate::stream::Streamed;
 use crate::sync::MutexGuard;
 use std::any::Any;
 use std::fmt;
@@ -39,7 +39,7 @@ impl Turn {
 /// The seat, and for how many records there is room in every lane.
 type Taken<S, D> = (Box<Seat<S, D>>, usize);
 
-impl<S: Splitter, D: Driver<S>> Hub<S, D> {
+impl<S: Streamed, D: Driver<S>> Hub<S, D> {
     /// Takes the seat for the reader of output `own`, or says what to do instead.
     pub(super) fn take_seat(
         &self,
@@ -215,17 +215,17 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 /// driver is needed only where the input must go on while all of them are busy, until buffers are
 /// full.
 #[must_use = "futures do nothing unless polled"]
-pub struct HubDriver<S: Splitter, D> {
+pub struct HubDriver<S: Streamed, D> {
     hub: Arc<Hub<S, D>>,
 }
 
-impl<S: Splitter, D> HubDriver<S, D> {
+impl<S: Streamed, D> HubDriver<S, D> {
     pub(super) const fn new(hub: Arc<Hub<S, D>>) -> Self {
         Self { hub }
     }
 }
 
-impl<S: Splitter, D> Drop for HubDriver<S, D> {
+impl<S: Streamed, D> Drop for HubDriver<S, D> {
     fn drop(&mut self) {
         let mut wakers = Wakers::default();
         let waiter = {
@@ -242,7 +242,7 @@ impl<S: Splitter, D> Drop for HubDriver<S, D> {
     }
 }
 
-impl<S: Splitter, D: Driver<S>> Future for HubDriver<S, D> {
+impl<S: Streamed, D: Driver<S>> Future for HubDriver<S, D> {
     type Output = Result<(), StreamError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -259,7 +259,7 @@ impl<S: Splitter, D: Driver<S>> Future for HubDriver<S, D> {
     }
 }
 
-impl<S: Splitter, D> fmt::Debug for HubDriver<S, D> {
+impl<S: Streamed, D> fmt::Debug for HubDriver<S, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HubDriver").field("splitter", &S::NAME).finish_non_exhaustive()
     }

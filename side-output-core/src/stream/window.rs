@@ -1,4 +1,4 @@
-use super::{DataStream, KeyedStream, OperatorStreams, Source};
+use super::{DataStream, KeyedStream, OperatorStreams, Source, Streamed};
 use crate::operator::{
     Aggregated, Applied, AtEnd, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy,
     LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
@@ -234,6 +234,7 @@ where
         Tr: TriggerOf<T, A::Merging>,
         G: Aggregate<In = T>,
         L: LateDecided + LatePolicy,
+        L::Out<K, G::Output, T>: Streamed,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.aggregate(key, aggregate))
@@ -266,6 +267,7 @@ where
         Tr: TriggerOf<T, A::Merging>,
         R: FnMut(&mut T, T),
         L: LateDecided + LatePolicy,
+        L::Out<K, T, T>: Streamed,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.reduce(key, reduce))
@@ -312,6 +314,7 @@ where
         Tr: TriggerOf<T, A::Merging>,
         Fn: FnMut(&K, Window, &[T]) -> R,
         L: LateDecided + LatePolicy,
+        L::Out<K, R, T>: Streamed,
     {
         let KeyedStream { stream, key } = self.keyed;
         stream.drive(self.windows.apply(key, function))
@@ -325,7 +328,7 @@ where
     where
         T: Clone,
         Tr: TriggerOf<T, A::Merging>,
-        P: WindowProcess<In = T, Key = K>,
+        P: WindowProcess<In = T, Key = K, Out: Streamed>,
         L: LateDecided + ProcessLate<P>,
     {
         let KeyedStream { stream, key } = self.keyed;

@@ -25,7 +25,8 @@ pub use self::through::{IntoThrough, Outcome, Through};
 
 use super::{DataStream, Hub, LedgerHandle, Port};
 use crate::error::StreamError;
-use crate::output::{OutputAt, OutputSpec, Splitter};
+use crate::output::OutputSpec;
+use crate::stream::{StreamAt, Streamed};
 use std::fmt;
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ impl Default for Unwired {
 }
 
 /// The operator whose outputs are being wired.
-pub struct Wiring<S: Splitter, D> {
+pub struct Wiring<S: Streamed, D> {
     hub: Option<Arc<Hub<S, D>>>,
     /// The outputs whose streams were taken over.
     attached: Vec<usize>,
@@ -58,7 +59,7 @@ pub struct Wiring<S: Splitter, D> {
     taken: Option<&'static str>,
 }
 
-impl<S: Splitter, D> Wiring<S, D> {
+impl<S: Streamed, D> Wiring<S, D> {
     /// A wiring without streams.
     #[doc(hidden)]
     #[must_use]
@@ -70,7 +71,7 @@ impl<S: Splitter, D> Wiring<S, D> {
     #[doc(hidden)]
     pub fn attach<const I: usize>(&mut self, stream: DataStream<S::Payload, Port<S, D, I>>)
     where
-        S: OutputAt<I>,
+        S: StreamAt<I>,
         D: super::Driver<S>,
     {
         match stream.into_port() {
@@ -87,7 +88,7 @@ impl<S: Splitter, D> Wiring<S, D> {
     #[must_use]
     pub fn spec<const I: usize>(&self) -> OutputSpec
     where
-        S: OutputAt<I>,
+        S: StreamAt<I>,
     {
         self.hub.as_ref().map_or(S::SPEC, |hub| hub.spec::<I>())
     }
@@ -110,7 +111,7 @@ impl<S: Splitter, D> Wiring<S, D> {
     }
 }
 
-impl<S: Splitter, D> Drop for Wiring<S, D> {
+impl<S: Streamed, D> Drop for Wiring<S, D> {
     fn drop(&mut self) {
         // Without a run nobody reads these outputs any more.
         if let Some(hub) = &self.hub {
@@ -119,13 +120,13 @@ impl<S: Splitter, D> Drop for Wiring<S, D> {
     }
 }
 
-impl<S: Splitter, D> Default for Wiring<S, D> {
+impl<S: Streamed, D> Default for Wiring<S, D> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<S: Splitter, D> fmt::Debug for Wiring<S, D> {
+impl<S: Streamed, D> fmt::Debug for Wiring<S, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wiring").field("splitter", &S::NAME).finish_non_exhaustive()
     }

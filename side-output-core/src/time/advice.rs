@@ -1,6 +1,5 @@
 use super::Timestamp;
 use super::timestamp::saturating_millis;
-use crate::window::{Assigner as _, Tumbling};
 use std::fmt;
 use std::time::Duration;
 
@@ -100,18 +99,9 @@ impl Advice {
         self.behind.len() - self.behind.partition_point(|(by, _)| *by <= enough)
     }
 
-    /// How many records `windows` would have lost to the late output.
-    #[must_use]
-    pub fn lost(&self, windows: Tumbling, bound: Duration, lateness: Duration) -> usize {
-        let (bound, lateness) = (saturating_millis(bound), saturating_millis(lateness));
-        let lost = |(by, at): &&(i64, Timestamp)| {
-            let highest = at.saturating_add_millis(*by);
-            let watermark = highest.saturating_sub_millis(bound).saturating_sub_millis(1);
-            let mut windows = windows.assign(*at);
-            windows
-                .all(|window| window.max_timestamp().saturating_add_millis(lateness) <= watermark)
-        };
-        self.behind.iter().filter(lost).count()
+    /// The records that came behind: how far, in milliseconds, and their timestamps.
+    pub(crate) fn behind(&self) -> &[(i64, Timestamp)] {
+        &self.behind
     }
 }
 

@@ -285,6 +285,32 @@ fn tags_are_an_enum() {
 }
 
 #[test]
+fn an_output_is_a_stream_by_another_impl() {
+    check(
+        quote!(crate = so),
+        orders(),
+        "StreamAt<1> for Orders",
+        expect![[r#"
+        impl so::__private::StreamAt<1> for Orders {
+            fn lane<'__l>(
+                lanes: &'__l mut __OrdersLanes,
+            ) -> &'__l mut so::__private::Lane<OrdersInvalid> {
+                &mut lanes.invalid
+            }
+            fn stream<'__s, __H: so::__private::Outlet<Self>>(
+                streams: &'__s mut OrdersStreams<__H>,
+            ) -> &'__s mut so::__private::DataStream<
+                OrdersInvalid,
+                <__H as so::__private::Outlet<Self>>::Source<1>,
+            > {
+                &mut streams.invalid
+            }
+        }
+    "#]],
+    );
+}
+
+#[test]
 fn an_output_is_an_impl() {
     check(
         quote!(crate = so),
@@ -308,19 +334,6 @@ fn an_output_is_an_impl() {
                         }
                         other => ::core::result::Result::Err(other),
                     }
-                }
-                fn lane<'__l>(
-                    lanes: &'__l mut __OrdersLanes,
-                ) -> &'__l mut so::__private::Lane<OrdersInvalid> {
-                    &mut lanes.invalid
-                }
-                fn stream<'__s, __H: so::__private::Outlet<Self>>(
-                    streams: &'__s mut OrdersStreams<__H>,
-                ) -> &'__s mut so::__private::DataStream<
-                    OrdersInvalid,
-                    <__H as so::__private::Outlet<Self>>::Source<1>,
-                > {
-                    &mut streams.invalid
                 }
             }
         "#]],

@@ -2,7 +2,7 @@ use super::super::chunk::Chunk;
 use super::super::source::CHUNK;
 use super::super::{BoxSource, DataStream, Fed, Intake, Source};
 use crate::error::StreamError;
-use crate::output::Lane;
+use crate::stream::Lane;
 use crate::sync::Mutex;
 use crate::time::{Mark, Timestamp};
 use rustc_hash::FxBuildHasher;

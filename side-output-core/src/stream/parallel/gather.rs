@@ -1,6 +1,7 @@
 use super::PartitionTask;
 use crate::error::StreamError;
-use crate::output::{Account, Collect, Splitter};
+use crate::output::{Account, Collect};
+use crate::stream::Streamed;
 use crate::stream::{Driver, Fed};
 use crate::sync::Mutex;
 use crate::time::{Alignment, Barriers, Mark, Timestamp};
@@ -177,7 +178,7 @@ impl<S, Tk> Gather<S, Tk> {
     }
 }
 
-impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
+impl<S: Streamed, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
     fn drive<C: Collect<S>>(&mut self, cx: &mut Context<'_>, room: usize, out: &mut C) -> Fed {
         let mut room = room.max(1);
         let partitions = self.taken.len();

@@ -1,6 +1,7 @@
 use super::gather::{Item, Pipes};
 use crate::error::StreamError;
-use crate::output::{Account, Collect, Splitter};
+use crate::output::{Account, Collect};
+use crate::stream::Streamed;
 use crate::stream::driver::drive_turn;
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed};
@@ -61,7 +62,7 @@ impl<S, D> PartitionTask<S, D> {
 // Nothing in it is pinned.
 impl<S, D> Unpin for PartitionTask<S, D> {}
 
-impl<S: Splitter, D: Driver<S>> Future for PartitionTask<S, D> {
+impl<S: Streamed, D: Driver<S>> Future for PartitionTask<S, D> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

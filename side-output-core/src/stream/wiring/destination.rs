@@ -1,5 +1,6 @@
 use crate::error::StreamError;
-use crate::output::{Lane, OutputSpec, Overflow, Splitter, Taken};
+use crate::output::{OutputSpec, Overflow};
+use crate::stream::{Lane, Streamed, Taken};
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
 use std::fmt;
@@ -356,7 +357,7 @@ impl<T, E, F> fmt::Debug for TryEach<T, E, F> {
 }
 
 /// The destination of every output of `S`.
-pub trait Destinations<S: Splitter> {
+pub trait Destinations<S: Streamed> {
     /// Hands a record to the destination of its output, and says what that
     /// [says](Destination::push).
     fn push(&mut self, route: S, at: Timestamp) -> bool;

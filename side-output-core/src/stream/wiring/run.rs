@@ -1,6 +1,7 @@
 use super::destination::{Destination, DestinationVisitor, Destinations, Line};
 use crate::error::StreamError;
-use crate::output::{Collect, Ledger, Overflow, Splitter};
+use crate::output::{Collect, Ledger, Overflow};
+use crate::stream::Streamed;
 use crate::stream::board::{State, Wait};
 use crate::stream::driver::drive_turn;
 use crate::stream::hub::Seat;
@@ -21,7 +22,7 @@ use std::task::{Context, Poll};
 /// Dropped before its end, it cancels: the input and all destinations are dropped, and the ledger
 /// says what was underway.
 #[must_use = "futures do nothing unless polled"]
-pub struct Run<S: Splitter, D, K: Destinations<S>> {
+pub struct Run<S: Streamed, D, K: Destinations<S>> {
     hub: Option<Arc<Hub<S, D>>>,
     seat: Option<Box<Seat<S, D>>>,
     destinations: K,
@@ -29,9 +30,9 @@ pub struct Run<S: Splitter, D, K: Destinations<S>> {
 }
 
 // The operator and its input are never pinned; sinks and futures are boxed.
-impl<S: Splitter, D, K: Destinations<S>> Unpin for Run<S, D, K> {}
+impl<S: Streamed, D, K: Destinations<S>> Unpin for Run<S, D, K> {}
 
-impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
+impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
     pub(super) fn new(start: Result<Arc<Hub<S, D>>, StreamError>, destinations: K) -> Self {
         let (hub, end) = match start {
             Ok(hub) => (Some(hub), None),
@@ -65,7 +66,7 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
     }
 }
 
-impl<S: Splitter, D, K: Destinations<S>> Drop for Run<S, D, K> {
+impl<S: Streamed, D, K: Destinations<S>> Drop for Run<S, D, K> {
     fn drop(&mut self) {
         if let Some(hub) = self.hub.take() {
             hub.finish(Err(StreamError::Cancelled));
@@ -73,7 +74,7 @@ impl<S: Splitter, D, K: Destinations<S>> Drop for Run<S, D, K> {
     }
 }
 
-impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
+impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
     type Output = Result<Ledger, StreamError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -139,7 +140,7 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
     }
 }
 
-impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
+impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
     /// Ends the run with `error` or the ledger.
     fn settle(&mut self, error: Option<StreamError>) -> Result<Ledger, StreamError> {
         self.report();
@@ -156,7 +157,7 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
     }
 }
 
-impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
+impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
     /// Lets the stall watch know which output is in the way. The waker that counts is the one that
     /// the full destination has.
     fn wait_for(&self, full: usize, cx: &Context<'_>) {
@@ -185,7 +186,7 @@ impl<S: Splitter, D, K: Destinations<S>> Run<S, D, K> {
     }
 }
 
-impl<S: Splitter, D, K: Destinations<S>> fmt::Debug for Run<S, D, K> {
+impl<S: Streamed, D, K: Destinations<S>> fmt::Debug for Run<S, D, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").field("splitter", &S::NAME).finish_non_exhaustive()
     }
@@ -199,7 +200,7 @@ struct Wired<'a, S, K> {
     splitter: PhantomData<fn() -> S>,
 }
 
-impl<S: Splitter, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
+impl<S: Streamed, K: Destinations<S>> Collect<S> for Wired<'_, S, K> {
     #[inline]
     fn emit(&mut self, route: S, at: Timestamp) {
         // A panic may go through the operator: the run ends.

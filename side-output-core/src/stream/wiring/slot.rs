@@ -1,5 +1,5 @@
 use super::{Destination, DestinationVisitor, Line, Unwired};
-use crate::output::{Lane, OutputAt, Splitter};
+use crate::stream::{Lane, StreamAt, Streamed};
 use crate::time::Timestamp;
 
 /// The place of output `I` in a wiring: its [`Line`], or what stands there instead.
@@ -7,16 +7,16 @@ use crate::time::Timestamp;
 /// `I` need not be an output of `S`: a `cfg` may have removed its variant, and generics cannot
 /// carry a `cfg`. So the bound stands on the methods that need it. [`Unwired`] is a slot too, and
 /// only the bounds on `run` keep it out; else each output left out would be reported twice.
-pub trait Slot<S: Splitter, const I: usize> {
+pub trait Slot<S: Streamed, const I: usize> {
     /// Hands a record over, and says what its destination [says](Destination::push).
     fn push(&mut self, value: S::Payload, at: Timestamp) -> bool
     where
-        S: OutputAt<I>;
+        S: StreamAt<I>;
 
     /// Hands over what waits in a lane, with its marks.
     fn take_lane(&mut self, lane: &mut Lane<S::Payload>)
     where
-        S: OutputAt<I>;
+        S: StreamAt<I>;
 
     /// Shows the line, if there is one.
     fn visit<V: DestinationVisitor>(&mut self, visitor: &mut V);
@@ -24,7 +24,7 @@ pub trait Slot<S: Splitter, const I: usize> {
 
 impl<S, T, K, const I: usize> Slot<S, I> for Line<T, K>
 where
-    S: OutputAt<I, Payload = T>,
+    S: StreamAt<I, Payload = T>,
     K: Destination<T>,
 {
     #[inline]
@@ -57,10 +57,10 @@ impl Absent {
 
 macro_rules! empty_slot {
     ($($empty:ty),*) => {$(
-        impl<S: Splitter, const I: usize> Slot<S, I> for $empty {
+        impl<S: Streamed, const I: usize> Slot<S, I> for $empty {
             fn push(&mut self, value: S::Payload, _at: Timestamp) -> bool
             where
-                S: OutputAt<I>,
+                S: StreamAt<I>,
             {
                 drop(value);
                 false
@@ -68,7 +68,7 @@ macro_rules! empty_slot {
 
             fn take_lane(&mut self, lane: &mut Lane<S::Payload>)
             where
-                S: OutputAt<I>,
+                S: StreamAt<I>,
             {
                 lane.clear();
             }

@@ -1,6 +1,7 @@
 use super::destination::{Destination, IntoDestination, Sum};
 use crate::error::StreamError;
-use crate::output::{Lane, OutputSpec, Overflow};
+use crate::output::{OutputSpec, Overflow};
+use crate::stream::Lane;
 use crate::stream::chunk::Chunk;
 use crate::stream::{BoxSource, DataStream, Fed, Intake, Source};
 use crate::sync::Mutex;

@@ -88,14 +88,14 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
     quote! {
         impl<#parameters __H: #so::Outlet<#ty>> #streams<#arguments __H> #where_clause {
             #[doc = #take_doc]
-            #vis fn get_side_output<__G: #so::TagOf<#ty>>(
+            #vis fn get_side_output<__G: #so::StreamTagOf<#ty>>(
                 &mut self,
                 tag: __G,
-            ) -> #so::DataStream<<__G as #so::TagOf<#ty>>::Payload>
+            ) -> #so::DataStream<<__G as #so::StreamTagOf<#ty>>::Payload>
             where
                 __H: #so::SendOutlet<#ty>,
             {
-                <__G as #so::TagOf<#ty>>::take::<__H>(self)
+                <__G as #so::StreamTagOf<#ty>>::take::<__H>(self)
             }
 
             /// The same streams, with a type that does not name what they read from.

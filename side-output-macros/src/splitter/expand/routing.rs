@@ -9,12 +9,14 @@ use syn::spanned::Spanned as _;
 /// ```text
 /// #[diagnostic::do_not_recommend]
 /// impl Splitter for Orders {
-///     type Lanes = __OrdersLanes;
-///     type Streams<__H: Outlet<Self>> = OrdersStreams<__H>;
 ///     const NAME: &'static str = "Orders";
 ///     const OUTPUTS: &'static [OutputSpec] = &[<Self as OutputAt<0>>::SPEC, …];
 ///     const SLOTS: usize = 2;
 ///     fn index(&self) -> usize { match self { Self::Valid { .. } => 0, … } }
+/// }
+/// impl Streamed for Orders {
+///     type Lanes = __OrdersLanes;
+///     type Streams<__H: Outlet<Self>> = OrdersStreams<__H>;
 ///     fn open<__D: Driver<Self>>(hub: &Arc<Hub<Self, __D>>) -> OrdersStreams<Typed<__D>> {
 ///         OrdersStreams { valid: Hub::stream::<0>(hub), … }
 ///     }
@@ -44,9 +46,6 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
     quote! {
         #[diagnostic::do_not_recommend]
         impl #impl_generics #so::Splitter for #ty #where_clause {
-            type Lanes = #lanes #ty_generics;
-            type Streams<__H: #so::Outlet<Self>> = #streams #of_outlet;
-
             const NAME: &'static ::core::primitive::str = #name;
             const OUTPUTS: &'static [#so::OutputSpec] = &[#(#specs),*];
             const SLOTS: ::core::primitive::usize = #slots;
@@ -55,6 +54,12 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
             fn index(&self) -> ::core::primitive::usize {
                 match self { #(#arms,)* }
             }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl #impl_generics #so::Streamed for #ty #where_clause {
+            type Lanes = #lanes #ty_generics;
+            type Streams<__H: #so::Outlet<Self>> = #streams #of_outlet;
 
             fn open<__D: #so::Driver<Self>>(
                 hub: &#so::Arc<#so::Hub<Self, __D>>,
@@ -73,6 +78,8 @@ pub(super) fn splitter_impl(splitter: &Splitter) -> TokenStream {
 ///     const SPEC: OutputSpec = OutputSpec::new(1, "invalid");
 ///     fn wrap(payload: RawOrder) -> Self { … }
 ///     fn take(self) -> Result<RawOrder, Self> { … }
+/// }
+/// impl StreamAt<1> for Orders {
 ///     fn lane(lanes: &mut __OrdersLanes) -> &mut Lane<RawOrder> { &mut lanes.invalid }
 ///     fn stream<__H: Outlet<Self>>(streams: &mut OrdersStreams<__H>) -> &mut DataStream<…> { … }
 /// }
@@ -132,6 +139,10 @@ pub(super) fn outputs(splitter: &Splitter) -> TokenStream {
                         }
                     }
 
+                }
+
+                #cfg
+                impl #impl_generics #so::StreamAt<#index> for #ty #where_clause {
                     fn lane<'__l>(lanes: &'__l mut #lanes #ty_generics) -> &'__l mut #so::Lane<#payload> {
                         &mut lanes.#field
                     }
