@@ -59,6 +59,12 @@ macro_rules! splitter {
                 $streams { $($field: H::boxed(self.$field)),* }
             }
 
+            /// Asks every stream for an error, where it would wait for ever because another output
+            /// is full and nobody reads that one.
+            pub fn fail_on_stall(self) -> Self {
+                Self { $($field: self.$field.fail_on_stall()),* }
+            }
+
             /// The ledger of the operator behind the streams.
             pub fn ledger_handle(&self) -> $crate::stream::LedgerHandle {
                 [$(self.$field.ledger_handle()),*]

@@ -139,6 +139,10 @@ where
         self.source.fail_on_stall();
     }
 
+    fn is_reported(&self) -> bool {
+        self.source.is_reported()
+    }
+
     fn ledger(&self) -> Option<LedgerHandle> {
         self.source.ledger()
     }

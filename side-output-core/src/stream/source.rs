@@ -90,6 +90,12 @@ pub trait Source<T> {
     /// reads it.
     fn fail_on_stall(&mut self) {}
 
+    /// Whether the error of this source is returned elsewhere, as that of a wiring's input is by
+    /// `run`: its plain reader then comes to an end of the records, and need not panic.
+    fn is_reported(&self) -> bool {
+        false
+    }
+
     /// Reads the ledger of the operator behind this source, if there is one.
     fn ledger(&self) -> Option<LedgerHandle> {
         None
@@ -125,6 +131,10 @@ impl<T> Source<T> for BoxSource<T> {
 
     fn fail_on_stall(&mut self) {
         self.0.fail_on_stall();
+    }
+
+    fn is_reported(&self) -> bool {
+        self.0.is_reported()
     }
 
     fn ledger(&self) -> Option<LedgerHandle> {
