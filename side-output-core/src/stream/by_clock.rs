@@ -180,6 +180,10 @@ impl<Fd, Ck: Clock> ClockFeed<Fd, Ck> {
 impl<Fd: Feed, Ck: Clock> Feed for ClockFeed<Fd, Ck> {
     type Item = Fd::Item;
 
+    fn fail_on_stall(&mut self) {
+        self.feed.fail_on_stall();
+    }
+
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         loop {
@@ -285,6 +289,10 @@ impl<Fd: Feed, Ck: Clock> AdvanceFeed<Fd, Ck> {
 
 impl<Fd: Feed, Ck: Clock> Feed for AdvanceFeed<Fd, Ck> {
     type Item = Fd::Item;
+
+    fn fail_on_stall(&mut self) {
+        self.feed.fail_on_stall();
+    }
 
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {

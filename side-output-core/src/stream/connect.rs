@@ -152,6 +152,11 @@ impl<T, A: Source<T>, U, B: Source<U>> ConnectFeed<T, A, U, B> {
 impl<T, A: Source<T>, U, B: Source<U>> Feed for ConnectFeed<T, A, U, B> {
     type Item = Either<T, U>;
 
+    fn fail_on_stall(&mut self) {
+        self.left.feed.iter_mut().for_each(|feed| feed.fail_on_stall());
+        self.right.feed.iter_mut().for_each(|feed| feed.fail_on_stall());
+    }
+
     fn feed<K: Intake<Self::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let first = self.turn;
         self.turn = 1 - first;

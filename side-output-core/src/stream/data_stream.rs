@@ -443,6 +443,10 @@ pub struct DataFeed<T, Src: Source<T>>(pub(super) DataStream<T, Src>);
 impl<T, Src: Source<T>> Feed for DataFeed<T, Src> {
     type Item = T;
 
+    fn fail_on_stall(&mut self) {
+        Source::fail_on_stall(&mut self.0);
+    }
+
     #[inline]
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let stream = &mut self.0;

@@ -40,6 +40,10 @@ pub trait Feed {
     /// Hands what is ready to `intake` until that asks to stop.
     fn feed<K: Intake<Self::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed;
 
+    /// Asks for an error instead of waiting for ever, where an output above is full that nobody
+    /// reads.
+    fn fail_on_stall(&mut self) {}
+
     /// Whether it can go on with the next record after a panic of the intake.
     #[must_use]
     fn resumes() -> bool {
@@ -57,6 +61,10 @@ pub trait Driver<S: Splitter> {
 
     /// What the operator keeps in its state at this moment; see [`Operator::held`].
     fn held(&self) -> u64;
+
+    /// Asks its input for an error instead of waiting for ever, where an output above is full that
+    /// nobody reads.
+    fn fail_on_stall(&mut self) {}
 
     /// Whether it can go on after a panic of whoever takes a route, taps excepted.
     #[must_use]
@@ -185,6 +193,10 @@ where
 
     fn held(&self) -> u64 {
         self.op.held()
+    }
+
+    fn fail_on_stall(&mut self) {
+        self.feed.fail_on_stall();
     }
 
     #[inline]

@@ -74,6 +74,10 @@ impl<Fd: Feed> Source<Fd::Item> for FeedSource<Fd> {
         Some(fed)
     }
 
+    fn fail_on_stall(&mut self) {
+        self.feed.fail_on_stall();
+    }
+
     #[inline]
     fn resumes() -> bool {
         Fd::resumes()

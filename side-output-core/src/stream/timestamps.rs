@@ -123,6 +123,10 @@ where
 {
     type Item = T;
 
+    fn fail_on_stall(&mut self) {
+        self.feed.fail_on_stall();
+    }
+
     #[inline]
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { feed, timestamp, emission, due } = self;
@@ -237,6 +241,10 @@ impl<Fd: Feed, I> IdleFeed<Fd, I> {
 
 impl<Fd: Feed, I: Idleness> Feed for IdleFeed<Fd, I> {
     type Item = Fd::Item;
+
+    fn fail_on_stall(&mut self) {
+        self.feed.fail_on_stall();
+    }
 
     #[inline]
     fn feed<K: Intake<Fd::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
