@@ -774,7 +774,8 @@ fn flow_16_a_reader_or_destination_that_panics_leaves_the_ledger_balanced() {
     let ledger = streams.ledger_handle();
     let run = streams.wire().even(each(|n| assert!(n < 4, "destination"))).odd(discard()).run();
     let error = block_on(run).unwrap_err();
-    assert_eq!(error.to_string(), "a function of the stream panicked: destination");
+    let text = "the destination of output `even` failed: it panicked: destination";
+    assert_eq!(error.to_string(), text);
     assert_eq!((ledger.read().received, ledger.read().failed), (5, 0));
     assert_balanced(&ledger.read());
 }

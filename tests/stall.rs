@@ -1,11 +1,11 @@
 //! A stall is reported with the name of the full output. In a program of its own, since the watch
 //! reports from its own thread and so to the log of the whole program.
 
-use futures::stream;
+use futures::{FutureExt as _, sink, stream};
 use side_output::prelude::*;
 use std::fmt::Write as _;
 use std::pin::Pin;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::{Condvar, Mutex, Once};
 use std::task::{Context as TaskContext, Waker};
 use std::time::Duration;
 
@@ -17,7 +17,27 @@ enum Numbers {
     Odd(u32),
 }
 
-struct Warnings(Sender<String>);
+/// What was logged, of all tests of this program.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static LOGGED: Condvar = Condvar::new();
+static LOG: Once = Once::new();
+
+struct Warnings;
+
+/// Waits for a warning with all of `parts`, for as long as a loaded machine may take.
+#[track_caller]
+fn expect_warning(parts: &[&str]) {
+    let has_all = |text: &String| parts.iter().all(|part| text.contains(part));
+    let warnings = WARNINGS.lock().unwrap();
+    let missing = |warnings: &mut Vec<String>| !warnings.iter().any(has_all);
+    let wait = Duration::from_mins(1);
+    let (warnings, waited) = LOGGED.wait_timeout_while(warnings, wait, missing).unwrap();
+    assert!(!waited.timed_out(), "{parts:?} in {warnings:?}");
+}
+
+fn log_warnings() {
+    LOG.call_once(|| tracing::subscriber::set_global_default(Warnings).unwrap());
+}
 
 impl tracing::Subscriber for Warnings {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
@@ -37,7 +57,8 @@ impl tracing::Subscriber for Warnings {
         }
         let mut text = Text(String::new());
         event.record(&mut text);
-        self.0.send(text.0).unwrap();
+        WARNINGS.lock().unwrap().push(text.0);
+        LOGGED.notify_all();
     }
     fn enter(&self, _: &tracing::span::Id) {}
     fn exit(&self, _: &tracing::span::Id) {}
@@ -47,8 +68,7 @@ impl tracing::Subscriber for Warnings {
 /// as a loaded machine may take.
 #[test]
 fn a_stall_is_reported_with_the_name_of_the_full_output() {
-    let (sender, warnings) = channel();
-    tracing::subscriber::set_global_default(Warnings(sender)).unwrap();
+    log_warnings();
     let streams = stream::iter(0..100)
         .split_with(|n: u32| if n.is_multiple_of(2) { Numbers::Even(n) } else { Numbers::Odd(n) });
     let ledger = streams.ledger_handle();
@@ -56,11 +76,70 @@ fn a_stall_is_reported_with_the_name_of_the_full_output() {
     let cx = &mut TaskContext::from_waker(Waker::noop());
     while futures::Stream::poll_next(Pin::new(&mut even), cx).is_ready() {}
 
-    let warning = warnings.recv_timeout(Duration::from_mins(1)).unwrap();
-    for part in ["splitter=\"Numbers\"", "output=\"odd\"", "capacity=4"] {
-        assert!(warning.contains(part), "{warning}");
-    }
+    expect_warning(&["splitter=\"Numbers\"", "output=\"odd\"", "capacity=4", "nobody reads it"]);
     assert!(ledger.read()["odd"].blocking);
     assert_eq!(ledger.read().stalls, 1);
     drop(odd);
+}
+
+/// Polls a run once more than it makes progress, and leaves it waiting.
+fn leave_waiting(run: &mut (impl Future<Output = Result<Ledger, StreamError>> + Unpin)) {
+    let cx = &mut TaskContext::from_waker(Waker::noop());
+    assert!(run.poll_unpin(cx).is_pending());
+}
+
+#[splitter]
+enum Ends {
+    Sent(u32),
+    GivenAway(u32),
+}
+
+/// The input has ended, and all is in a destination that never takes it.
+#[test]
+fn fault_20_a_wiring_that_waits_at_the_end_is_reported_with_the_output() {
+    log_warnings();
+    let dead = sink::unfold((), |(), _: u32| std::future::pending::<Result<(), StreamError>>());
+    let streams = stream::iter(0..4).split_with(Ends::Sent);
+    let ledger = streams.ledger_handle();
+    let mut run = streams.wire().sent(dead).given_away(discard()).run();
+    leave_waiting(&mut run);
+    expect_warning(&["splitter=\"Ends\"", "output=\"sent\"", "the destination of this output"]);
+    assert!(ledger.read()["sent"].blocking);
+    assert_eq!(ledger.read().stalls, 1);
+
+    let mut kept = None;
+    let through = |stream: DataStream<u32>| {
+        kept = Some(stream);
+        std::future::ready(())
+    };
+    let streams = stream::iter(0..4).split_with(Ends::GivenAway);
+    let mut run = streams.wire().sent(discard()).given_away(through).run();
+    leave_waiting(&mut run);
+    expect_warning(&[
+        "splitter=\"Ends\"",
+        "output=\"given_away\"",
+        "the destination of this output",
+    ]);
+    drop((run, kept));
+}
+
+#[splitter]
+enum Busy {
+    #[output(capacity = 2)]
+    Stuck(u32),
+}
+
+/// Polls that move nothing do not put the report off.
+#[test]
+fn fault_20_a_wiring_that_is_woken_all_the_time_is_reported_too() {
+    log_warnings();
+    let dead = sink::unfold((), |(), _: u32| std::future::pending::<Result<(), StreamError>>());
+    let streams = stream::iter(0..9).split_with(Busy::Stuck);
+    let ledger = streams.ledger_handle();
+    let mut run = streams.wire().stuck(dead).run();
+    while ledger.read().stalls == 0 {
+        leave_waiting(&mut run);
+        std::thread::yield_now();
+    }
+    expect_warning(&["splitter=\"Busy\"", "output=\"stuck\"", "capacity=2"]);
 }

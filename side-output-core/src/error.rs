@@ -47,11 +47,11 @@ pub enum StreamError {
         /// Name of the output.
         output: &'static str,
     },
-    /// A destination refused the records of this output.
+    /// A destination refused the records of this output, or panicked.
     Destination {
         /// Name of the output.
         output: &'static str,
-        /// What the destination said.
+        /// The error of the destination.
         source: Arc<dyn Error + Send + Sync>,
     },
     /// The operator was cancelled before the end of its input.
@@ -59,9 +59,20 @@ pub enum StreamError {
 }
 
 impl StreamError {
-    /// An error of a function or a source.
+    /// An error of a function or a source. One that came out of a stream stays what it is.
     pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Failed(Arc::from(error.into()))
+        match error.into().downcast::<Self>() {
+            Ok(error) => *error,
+            Err(error) => Self::Failed(Arc::from(error)),
+        }
+    }
+
+    /// An error of the destination of `output`.
+    pub(crate) fn destination(
+        output: &'static str,
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Destination { output, source: Arc::from(error.into()) }
     }
 
     /// The error for what a panic left behind.
@@ -73,7 +84,29 @@ impl StreamError {
             .unwrap_or("no message");
         Self::Panicked(Arc::from(message))
     }
+
+    /// A panic, as one of the destination of `output`.
+    pub(crate) fn in_destination(self, output: &'static str) -> Self {
+        match self {
+            Self::Panicked(message) => {
+                Self::Destination { output, source: Arc::new(Panic(message)) }
+            }
+            other => other,
+        }
+    }
 }
+
+/// A destination's panic, with its message.
+#[derive(Debug)]
+struct Panic(Arc<str>);
+
+impl fmt::Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it panicked: {}", self.0)
+    }
+}
+
+impl Error for Panic {}
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,9 +130,11 @@ impl fmt::Display for StreamError {
 }
 
 impl Error for StreamError {
+    /// What lies behind the cause. The cause itself is part of the message, so that `{error}` is
+    /// enough to read it; a program finds it in the variant.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Failed(error) | Self::Destination { source: error, .. } => Some(&**error),
+            Self::Failed(error) | Self::Destination { source: error, .. } => error.source(),
             _ => None,
         }
     }

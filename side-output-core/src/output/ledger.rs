@@ -112,15 +112,20 @@ pub struct OutputLedger {
     pub tap: bool,
     /// Records routed here.
     pub routed: u64,
-    /// Records handed to the reader or the destination.
+    /// Records handed to the reader or the destination; to a sink, once it has flushed them.
     pub delivered: u64,
-    /// Records that wait for the reader.
+    /// Records that wait for the reader or the destination, or to be flushed.
     pub buffered: u64,
+    /// Of those buffered: records that a sink has accepted and not flushed. They do not count
+    /// against the output's capacity.
+    pub accepted: u64,
     /// Records dropped by the overflow policy.
     pub dropped: u64,
-    /// Records discarded: by [`discard`](crate::stream::wiring::discard), or because the reader went away.
+    /// Records discarded: by [`discard`](crate::stream::wiring::discard), because the reader went
+    /// away, or because the destination failed before they were delivered.
     pub discarded: u64,
-    /// Whether this output is full and blocks the splitter at this moment.
+    /// Whether the splitter waits for this output at this moment: it is full, or at the end of a
+    /// wiring its destination is not done.
     pub blocking: bool,
 }
 

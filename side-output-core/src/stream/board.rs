@@ -1,6 +1,6 @@
 use crate::output::{Account, Ledger, OutputLedger, OutputSpec, Overflow};
 use crate::stream::source::AWAITED;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, wake_all};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub(crate) struct PortState {
     /// What stands in the shared lane and counts against the capacity.
     pub(crate) load: usize,
     pub(crate) buffered: u64,
+    /// Of those buffered: in a sink that has not flushed them.
+    pub(crate) accepted: u64,
     pub(crate) routed: u64,
     pub(crate) delivered: u64,
     pub(crate) dropped: u64,
@@ -60,6 +62,18 @@ pub(crate) enum Wait {
     Records,
     /// Room in the output with this index.
     Room(usize),
+    /// The destination of the output with this index: to take more, or to be done.
+    Destination(usize),
+}
+
+impl Wait {
+    /// The output that is in the way.
+    const fn output(self) -> Option<usize> {
+        match self {
+            Self::Records => None,
+            Self::Room(output) | Self::Destination(output) => Some(output),
+        }
+    }
 }
 
 /// That a reader waits: what is left to do once no lock is held.
@@ -105,7 +119,7 @@ impl Wakers {
     }
 
     pub(crate) fn wake(self) {
-        self.few.into_iter().flatten().chain(self.many).for_each(Waker::wake);
+        wake_all(self.few.into_iter().flatten().chain(self.many));
     }
 }
 
@@ -176,7 +190,7 @@ impl State {
             }
             waiting => waiting.replace((waker.clone(), wait)).map(|(old, _)| old),
         };
-        let watch = matches!(wait, Wait::Room(_)) && !self.watched;
+        let watch = wait.output().is_some() && !self.watched;
         self.watched |= watch;
         Waiting { watch, old }
     }
@@ -291,20 +305,20 @@ impl State {
         }
     }
 
-    /// The output that somebody waits for, if any.
-    pub(crate) fn blocked_by(&self) -> Option<usize> {
-        self.ports.iter().find_map(|port| match port.waiting {
-            Some((_, Wait::Room(full))) => Some(full),
-            _ => None,
+    /// The output that somebody waits for, if any, and what for.
+    pub(crate) fn blocked_by(&self) -> Option<(usize, Wait)> {
+        self.ports.iter().find_map(|port| {
+            let (_, wait) = port.waiting.as_ref()?;
+            Some((wait.output()?, *wait))
         })
     }
 
-    /// Gives up on the readers that wait for room and asked for an error.
+    /// Gives up on the readers that wait for an output and asked for an error.
     pub(crate) fn fail_stalled(&mut self) -> Wakers {
         let mut wakers = Wakers::default();
         for port in &mut self.ports {
             if port.fail_on_stall
-                && let Some((_, Wait::Room(full))) = port.waiting
+                && let Some(full) = port.waiting.as_ref().and_then(|(_, wait)| wait.output())
             {
                 port.stalled_by = Some(full);
                 wakers.push(port.waiting.take().expect("checked").0);
@@ -314,7 +328,7 @@ impl State {
     }
 
     pub(crate) fn ledger(&self) -> Ledger {
-        let (blocked_by, account) = (self.blocked_by(), self.account);
+        let (blocked_by, account) = (self.blocked_by().map(|(output, _)| output), self.account);
         Ledger {
             received: account.received(),
             updates: account.updates,
@@ -339,6 +353,7 @@ impl State {
                     routed: port.routed,
                     delivered: port.delivered,
                     buffered: port.buffered,
+                    accepted: port.accepted,
                     dropped: port.dropped,
                     discarded: port.discarded,
                     blocking: blocked_by == Some(index),
@@ -356,6 +371,7 @@ impl PortState {
             discarded_on_purpose: false,
             load: 0,
             buffered: 0,
+            accepted: 0,
             routed: 0,
             delivered: 0,
             dropped: 0,
@@ -376,6 +392,11 @@ impl PortState {
     #[inline]
     fn waits(&self, wanted: impl Fn(Wait) -> bool) -> bool {
         self.waiting.as_ref().is_some_and(|(_, wait)| wanted(*wait))
+    }
+
+    /// Everything that moves when a record does.
+    pub(crate) const fn counters(&self) -> [u64; 5] {
+        [self.routed, self.delivered, self.accepted, self.dropped, self.discarded]
     }
 
     pub(crate) fn forget_waiter(&mut self) -> Option<Waker> {

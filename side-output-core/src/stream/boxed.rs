@@ -29,6 +29,10 @@ pub(super) trait Fill<T> {
         None
     }
 
+    fn is_reported(&self) -> bool {
+        false
+    }
+
     fn ledger(&self) -> Option<LedgerHandle>;
 }
 
@@ -53,6 +57,10 @@ impl<T, Src: Source<T>> Fill<T> for Filled<Src> {
 
     fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
         self.0.take_inputs()
+    }
+
+    fn is_reported(&self) -> bool {
+        self.0.is_reported()
     }
 
     fn ledger(&self) -> Option<LedgerHandle> {
@@ -128,6 +136,10 @@ impl<T> Source<T> for BoxSource<T> {
     fn take_inputs(&mut self) -> Option<Vec<Self>> {
         // What was read in part has an order of its own.
         if self.chunk.is_new() { self.source.take_inputs() } else { None }
+    }
+
+    fn is_reported(&self) -> bool {
+        self.source.is_reported()
     }
 
     fn ledger(&self) -> Option<LedgerHandle> {

@@ -63,6 +63,10 @@ where
     fn held(&self) -> u64 {
         self.drive.held()
     }
+
+    fn fail_on_stall(&mut self) {
+        self.drive.fail_on_stall();
+    }
 }
 
 impl<Src, Op: fmt::Debug, Ck> fmt::Debug for Clocked<Src, Op, Ck> {

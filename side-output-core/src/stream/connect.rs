@@ -61,6 +61,11 @@ impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T,
             |(left, right)| left.is_none() && right.is_none(),
         )
     }
+
+    fn fail_on_stall(&mut self) {
+        self.left.iter_mut().for_each(Source::fail_on_stall);
+        self.right.iter_mut().for_each(Source::fail_on_stall);
+    }
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> fmt::Debug for ConnectSource<T, A, U, B> {

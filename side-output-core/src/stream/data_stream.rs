@@ -35,7 +35,8 @@ use std::vec;
 /// # Panics
 ///
 /// As a plain `Stream` of records it has no other way to tell an error from the true end: polling
-/// it panics with the error's text. Use one of the above where the input can fail.
+/// it panics with the error's text. Use one of the above where the input can fail. In a closure
+/// that is the destination of a wiring the records just end: `run` returns the error.
 pub struct DataStream<T, Src = BoxSource<T>>
 where
     Src: Source<T>,
@@ -392,6 +393,10 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
         self.source.as_mut().and_then(Source::take_inputs)
     }
 
+    fn is_reported(&self) -> bool {
+        self.source.as_ref().is_some_and(Source::is_reported)
+    }
+
     fn ledger(&self) -> Option<LedgerHandle> {
         self.ledger_handle()
     }
@@ -491,6 +496,7 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
         }
         match ready!(this.poll_more(cx)) {
             Ok(value) => Poll::Ready(value),
+            Err(_) if this.is_reported() => Poll::Ready(None),
             Err(error) => raise(&error),
         }
     }

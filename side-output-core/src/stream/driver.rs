@@ -19,6 +19,10 @@ pub trait Driver<S: Splitter> {
     /// What the operator keeps in its state at this moment; see [`Operator::held`].
     fn held(&self) -> u64;
 
+    /// Asks its input for an error instead of waiting for ever, where an output above is full that
+    /// nobody reads.
+    fn fail_on_stall(&mut self) {}
+
     /// Whether it can go on after a panic of whoever takes a route, taps excepted.
     #[must_use]
     fn resumes() -> bool {
@@ -146,6 +150,10 @@ where
 
     fn held(&self) -> u64 {
         self.op.held()
+    }
+
+    fn fail_on_stall(&mut self) {
+        self.source.fail_on_stall();
     }
 
     #[inline]

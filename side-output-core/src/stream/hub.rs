@@ -247,8 +247,9 @@ impl<S: Streamed, D> Hub<S, D> {
             // Those who wait for records may have waited for this reader to go on driving.
             (state.take_waiting(|_| true), seat)
         };
-        drop((lanes, seat));
         wakers.wake();
+        // Last, since it may panic: they must not wait for ever.
+        drop((lanes, seat));
     }
 
     /// Ends the stream for all: who drove it for good is gone.
@@ -272,6 +273,7 @@ impl LanePairVisitor for Close<'_> {
             port.load = 0;
             // What waits here, or in a destination that goes with its wiring.
             port.discarded += std::mem::take(&mut port.buffered);
+            port.accepted = 0;
             std::mem::swap(shared, gone);
         }
     }

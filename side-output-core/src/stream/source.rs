@@ -107,6 +107,12 @@ pub trait Source<T> {
         None
     }
 
+    /// Whether the error of this source is returned elsewhere, as that of a wiring's input is by
+    /// `run`: its plain reader then comes to an end of the records, and need not panic.
+    fn is_reported(&self) -> bool {
+        false
+    }
+
     /// Reads the ledger of the operator behind this source, if there is one.
     fn ledger(&self) -> Option<LedgerHandle> {
         None
@@ -126,6 +132,10 @@ macro_rules! pass_on {
 
         fn fail_on_stall(&mut self) {
             self.$source.fail_on_stall();
+        }
+
+        fn is_reported(&self) -> bool {
+            self.$source.is_reported()
         }
 
         fn ledger(&self) -> Option<LedgerHandle> {

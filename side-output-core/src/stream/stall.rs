@@ -4,7 +4,8 @@
 //! looks at the time: a thread of its own, which exists only while somebody waits for room. It
 //! reports; it decides no result, except where a reader asked to fail.
 
-use super::board::{Board, Wakers};
+use super::board::{Board, Wait, Wakers};
+use crate::sync::contain;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ fn look_until_nothing_is_watched() {
             !watch.running
         };
         // Wakers, the log, and the last owner of a board run foreign code: not under the lock.
-        reports.into_iter().for_each(Report::make);
+        reports.into_iter().for_each(|report| contain(|| report.make()));
         if done {
             return;
         }
@@ -70,24 +71,34 @@ fn look_until_nothing_is_watched() {
 /// What a look found.
 struct Report {
     board: Arc<Board>,
-    /// The output to warn of, and its capacity.
-    stalled: Option<(&'static str, usize)>,
+    /// The output to warn of, its capacity, and whether its destination is in the way.
+    stalled: Option<(&'static str, usize, bool)>,
     /// The readers that asked for an error.
     wakers: Wakers,
 }
 
 impl Report {
     fn make(self) {
-        if let Some((output, capacity)) = self.stalled {
+        // The readers that asked for an error first: the log may panic.
+        self.wakers.wake();
+        let Some((output, capacity, wired)) = self.stalled else { return };
+        let splitter = self.board.name();
+        if wired {
             tracing::warn!(
-                splitter = self.board.name(),
+                splitter,
+                output,
+                capacity,
+                "the wiring waits: the destination of this output takes no more, or is not done"
+            );
+        } else {
+            tracing::warn!(
+                splitter,
                 output,
                 capacity,
                 "the splitter waits: this output is full and nobody reads it; read it, discard \
                  it, or wire all outputs"
             );
         }
-        self.wakers.wake();
     }
 }
 
@@ -106,12 +117,13 @@ fn look(watched: &mut Watched, reports: &mut Vec<Report>) -> bool {
                 watched.moves = state.moves;
                 watched.looks = 0;
             }
-            Some(full) => {
+            Some((full, wait)) => {
                 watched.looks = watched.looks.saturating_add(1);
                 if watched.looks == LOOKS {
                     state.stalls += 1;
                     let spec = &state.ports[full].spec;
-                    stalled = Some((spec.name, spec.capacity.get()));
+                    let wired = matches!(wait, Wait::Destination(_));
+                    stalled = Some((spec.name, spec.capacity.get(), wired));
                 }
                 // Also those that came when the stall was known already.
                 if watched.looks >= LOOKS {

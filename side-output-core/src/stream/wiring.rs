@@ -2,6 +2,18 @@
 //!
 //! Records go straight from the function into the destinations; there is no lane in between, and
 //! nothing can deadlock, because whoever drives the input drives the destinations too.
+//!
+//! # How a run ends
+//!
+//! | cause | the others | `run` returns |
+//! | --- | --- | --- |
+//! | the input ends | are flushed and closed | the ledger, or the first error of closing |
+//! | the input or the function fails | are flushed and closed; streams get the error | it |
+//! | a destination fails or panics | are flushed and closed; streams get the error | it, with the output |
+//! | a stall, where an error was asked for | are flushed and closed, unless they stall too | [`StreamError::Stalled`] |
+//! | the run is dropped | are dropped at once; streams get [`StreamError::Cancelled`] | |
+//!
+//! A stream that is read as plain records ends without the error that `run` returns.
 
 mod destination;
 mod overflow;
@@ -11,8 +23,8 @@ mod slot;
 mod through;
 
 pub use self::destination::{
-    Destination, DestinationVisitor, Destinations, Discard, Each, IntoDestination, IntoTrying,
-    Itself, Line, Sum, TryEach, Trying, discard, each, try_each,
+    Destination, DestinationVisitor, Destinations, Discard, Each, Input, IntoDestination,
+    IntoTrying, Itself, Line, Sum, TryEach, Trying, discard, each, try_each,
 };
 pub use self::overflow::{
     DiscardNoting, Discarded, IntoOverflowing, OverflowInto, Overflowing, discard_noting,

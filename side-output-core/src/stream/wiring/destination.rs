@@ -1,34 +1,54 @@
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
+use crate::stream::board::PortState;
+use crate::stream::driver::Noting;
 use crate::stream::{Lane, Streamed, Taken};
+use crate::sync::contain;
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 /// What became of the records that a destination was handed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Handed on.
+    /// Handed on, for good.
     pub delivered: u64,
-    /// Waiting.
+    /// Waiting, or accepted and not flushed.
     pub buffered: u64,
+    /// Of those buffered: accepted and not flushed.
+    pub accepted: u64,
     /// Dropped by the overflow policy.
     pub dropped: u64,
     /// Discarded.
     pub discarded: u64,
 }
 
+/// What the input of a wiring is doing while a destination is polled.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// More records come at once.
+    Ready,
+    /// No more come for now: what can be flushed is to be flushed.
+    Pending,
+    /// No more come at all, and this is why: everything is to be moved on and closed.
+    Ended(&'a Result<(), StreamError>),
+}
+
 /// Where the records of one wired output go.
+///
+/// The error of one destination, or its panic, ends the run. It is polled on like the others until
+/// it is ready, so what has failed in there must not be touched again, and is ready at once.
 pub trait Destination<T> {
     /// Whether it can ever keep the splitter waiting.
     ///
     /// Where it cannot, the waiting path is not even compiled.
     const WAITS: bool;
 
-    /// Takes a record; true if it had better be asked how it is before more comes.
+    /// Takes a record; true if it must be polled before it accepts more.
     fn push(&mut self, value: T, at: Timestamp) -> bool;
 
     /// Takes a mark.
@@ -36,7 +56,7 @@ pub trait Destination<T> {
         _ = mark;
     }
 
-    /// Number of records that wait here.
+    /// Number of records that wait here and count against the capacity.
     fn load(&self) -> usize {
         0
     }
@@ -46,23 +66,19 @@ pub trait Destination<T> {
         _ = (capacity, overflow);
     }
 
-    /// Moves on what waits; `idle` says that no more comes for now.
-    fn poll_progress(&mut self, cx: &mut Context<'_>, idle: bool) -> Poll<Result<(), StreamError>> {
-        _ = (cx, idle);
+    /// Moves on what waits. After the end of the input it is polled until it is ready.
+    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
+        _ = (cx, input);
         Poll::Ready(Ok(()))
     }
 
-    /// Moves on everything and closes; called until it is ready.
-    fn poll_finish(
-        &mut self,
-        cx: &mut Context<'_>,
-        end: &Result<(), StreamError>,
-    ) -> Poll<Result<(), StreamError>> {
-        _ = (cx, end);
-        Poll::Ready(Ok(()))
+    /// Gives up: what is buffered is discarded, and `error` is why. It is not polled again.
+    fn cancel(&mut self, error: &StreamError) {
+        _ = error;
     }
 
-    /// What became of the `routed` records that were pushed.
+    /// What became of the `routed` records that were pushed. Of a record at which `push` panicked
+    /// nothing became.
     fn sum(&self, routed: u64) -> Sum;
 }
 
@@ -322,26 +338,11 @@ where
         self.each.error.is_some()
     }
 
-    fn poll_progress(
-        &mut self,
-        _cx: &mut Context<'_>,
-        _idle: bool,
-    ) -> Poll<Result<(), StreamError>> {
+    fn poll(&mut self, _cx: &mut Context<'_>, _input: Input<'_>) -> Poll<Result<(), StreamError>> {
         Poll::Ready(match self.each.error.take() {
-            Some(error) => Err(StreamError::Destination {
-                output: self.output,
-                source: Arc::from(error.into()),
-            }),
+            Some(error) => Err(StreamError::destination(self.output, error)),
             None => Ok(()),
         })
-    }
-
-    fn poll_finish(
-        &mut self,
-        cx: &mut Context<'_>,
-        _end: &Result<(), StreamError>,
-    ) -> Poll<Result<(), StreamError>> {
-        self.poll_progress(cx, true)
     }
 
     fn sum(&self, routed: u64) -> Sum {
@@ -358,8 +359,8 @@ impl<T, E, F> fmt::Debug for TryEach<T, E, F> {
 
 /// The destination of every output of `S`.
 pub trait Destinations<S: Streamed> {
-    /// Hands a record to the destination of its output, and says what that
-    /// [says](Destination::push).
+    /// Hands a record to the destination of its output; true if that must be polled before it
+    /// accepts more.
     fn push(&mut self, route: S, at: Timestamp) -> bool;
 
     /// Hands over what waits in lanes, from before the wiring.
@@ -378,12 +379,15 @@ pub trait DestinationVisitor {
 /// An output with its destination.
 pub struct Line<T, K> {
     pub(super) spec: OutputSpec,
-    pub(super) routed: u64,
-    pub(super) destination: K,
-    pub(super) finished: bool,
+    routed: u64,
+    destination: K,
+    /// It panicked at the last record.
+    unwound: bool,
+    /// It closed after the end of the input, or was given up.
+    done: bool,
     /// Delivered, and dropped and discarded, before the wiring.
-    pub(super) before: u64,
-    pub(super) lost: (u64, u64),
+    before: u64,
+    lost: (u64, u64),
     values: PhantomData<fn(T)>,
 }
 
@@ -398,7 +402,8 @@ impl<T, K: Destination<T>> Line<T, K> {
             spec,
             routed: 0,
             destination: destination.into_destination(spec),
-            finished: false,
+            unwound: false,
+            done: false,
             before: 0,
             lost: (0, 0),
             values: PhantomData,
@@ -409,25 +414,104 @@ impl<T, K: Destination<T>> Line<T, K> {
     #[inline]
     pub fn push(&mut self, value: T, at: Timestamp) -> bool {
         self.routed += 1;
-        self.destination.push(value, at)
+        // Its panic goes through the operator: to catch it here would cost something each time.
+        let noting = Noting::new(&mut self.unwound);
+        let full = self.destination.push(value, at);
+        noting.disarm();
+        full
     }
 
-    /// Drops what is too much, if the policy says so.
     #[inline]
-    pub(super) fn trim(&mut self) {
-        let capacity = self.spec.capacity.get();
-        if self.destination.load() > capacity {
-            self.destination.trim(capacity, self.spec.overflow);
-        }
+    pub(super) fn mark(&mut self, mark: Mark) {
+        self.destination.mark(mark);
     }
 
     /// Hands over what waits in a lane, with its marks.
     pub fn take_lane(&mut self, lane: &mut Lane<T>) {
+        // Counted when they were routed; the counter starts from there.
+        let routed = self.routed;
         lane.take_all(|taken| match taken {
-            // Counted when it was routed; the counter starts from there.
-            Taken::Record(value, at) => _ = self.destination.push(value, at),
-            Taken::Mark(mark) => self.destination.mark(mark),
+            Taken::Record(value, at) => _ = self.push(value, at),
+            Taken::Mark(mark) => self.mark(mark),
         });
+        self.routed = routed;
+    }
+
+    /// Whether it panicked at a record.
+    pub(super) const fn is_unwound(&self) -> bool {
+        self.unwound
+    }
+
+    /// How many records may come before it has more than its capacity, if that is a limit.
+    #[inline]
+    pub(super) fn room(&self) -> usize {
+        match self.spec.overflow {
+            Overflow::Block if K::WAITS => {
+                self.spec.capacity.get().saturating_sub(self.destination.load())
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    /// Polls the destination until it is done; its panic is an error.
+    #[inline]
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: Input<'_>,
+    ) -> Poll<Result<(), StreamError>> {
+        if self.done {
+            return Poll::Ready(Ok(()));
+        }
+        let (spec, destination) = (&self.spec, &mut self.destination);
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let capacity = spec.capacity.get();
+            // What is too much is dropped, if the policy says so. At the end, that is what the
+            // destination does not take at once.
+            let ended = matches!(input, Input::Ended(_));
+            if !ended && destination.load() > capacity {
+                destination.trim(capacity, spec.overflow);
+            }
+            let polled = destination.poll(cx, input);
+            if ended && polled.is_pending() && destination.load() > capacity {
+                destination.trim(capacity, spec.overflow);
+            }
+            polled
+        }));
+        let polled = polled.unwrap_or_else(|panic| {
+            Poll::Ready(Err(StreamError::from_panic(&*panic).in_destination(spec.name)))
+        });
+        self.done = matches!((&polled, input), (Poll::Ready(Ok(())), Input::Ended(_)));
+        polled
+    }
+
+    /// Gives the destination up, if it is not done.
+    pub(super) fn cancel(&mut self, error: &StreamError) {
+        if !mem::replace(&mut self.done, true) {
+            contain(|| self.destination.cancel(error));
+        }
+    }
+
+    /// Takes up the counters where the readers before the wiring left them.
+    pub(super) fn resume(&mut self, port: &mut PortState) {
+        port.load = 0;
+        self.before = port.delivered;
+        self.routed = port.routed - port.delivered - port.dropped - port.discarded;
+        self.lost = (port.dropped, port.discarded);
+    }
+
+    /// Brings the counters up to date; whether any of them has changed.
+    pub(super) fn report(&self, port: &mut PortState) -> bool {
+        let unwound = u64::from(self.unwound);
+        let sum = self.destination.sum(self.routed - unwound);
+        let old = port.counters();
+        port.routed = self.before + self.lost.0 + self.lost.1 + self.routed;
+        port.delivered = self.before + sum.delivered;
+        port.buffered = sum.buffered;
+        port.accepted = sum.accepted;
+        port.dropped = self.lost.0 + sum.dropped;
+        port.discarded = self.lost.1 + sum.discarded + unwound;
+        port.counters() != old
     }
 }
 

@@ -1,4 +1,4 @@
-use super::destination::{Destination, IntoDestination, Sum};
+use super::destination::{Destination, Input, IntoDestination, Sum};
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
 use crate::time::{Mark, Timestamp};
@@ -94,8 +94,10 @@ impl<T, A: Destination<T>, B: Destination<T>> Destination<T> for Overflowing<T, 
         if self.primary.load() < self.capacity {
             self.primary.push(value, at)
         } else {
+            let full = self.spill.push(value, at);
+            // Afterwards: a record at which it panics is not counted.
             self.spilled += 1;
-            self.spill.push(value, at)
+            full
         }
     }
 
@@ -112,9 +114,9 @@ impl<T, A: Destination<T>, B: Destination<T>> Destination<T> for Overflowing<T, 
         self.spill.trim(capacity, overflow);
     }
 
-    fn poll_progress(&mut self, cx: &mut Context<'_>, idle: bool) -> Poll<Result<(), StreamError>> {
-        let primary = self.primary.poll_progress(cx, idle);
-        let spill = self.spill.poll_progress(cx, idle);
+    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
+        let primary = self.primary.poll(cx, input);
+        let spill = self.spill.poll(cx, input);
         match (primary, spill) {
             (Poll::Ready(Err(error)), _) | (_, Poll::Ready(Err(error))) => Poll::Ready(Err(error)),
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
@@ -122,18 +124,9 @@ impl<T, A: Destination<T>, B: Destination<T>> Destination<T> for Overflowing<T, 
         }
     }
 
-    fn poll_finish(
-        &mut self,
-        cx: &mut Context<'_>,
-        end: &Result<(), StreamError>,
-    ) -> Poll<Result<(), StreamError>> {
-        let primary = self.primary.poll_finish(cx, end);
-        let spill = self.spill.poll_finish(cx, end);
-        match (primary, spill) {
-            (Poll::Ready(Err(error)), _) | (_, Poll::Ready(Err(error))) => Poll::Ready(Err(error)),
-            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
-            _ => Poll::Pending,
-        }
+    fn cancel(&mut self, error: &StreamError) {
+        self.primary.cancel(error);
+        self.spill.cancel(error);
     }
 
     fn sum(&self, routed: u64) -> Sum {
@@ -142,6 +135,7 @@ impl<T, A: Destination<T>, B: Destination<T>> Destination<T> for Overflowing<T, 
         Sum {
             delivered: primary.delivered + spill.delivered,
             buffered: primary.buffered + spill.buffered,
+            accepted: primary.accepted + spill.accepted,
             dropped: primary.dropped + spill.dropped,
             discarded: primary.discarded + spill.discarded,
         }

@@ -1,6 +1,6 @@
-use super::destination::{Destination, DestinationVisitor, Destinations, Line};
+use super::destination::{Destination, DestinationVisitor, Destinations, Input, Line};
 use crate::error::StreamError;
-use crate::output::{Collect, Ledger, Overflow};
+use crate::output::{Collect, Ledger};
 use crate::stream::Streamed;
 use crate::stream::board::{State, Wait};
 use crate::stream::driver::drive_turn;
@@ -19,13 +19,15 @@ use std::task::{Context, Poll};
 /// Future for the `run` method of a wiring.
 ///
 /// It evaluates to the ledger, or to the first error of the input, the function or a destination.
-/// Dropped before its end, it cancels: the input and all destinations are dropped, and the ledger
-/// says what was underway.
+/// Either way all destinations are flushed and closed before: one that fails keeps none of the
+/// others from it. Only a run that is dropped cancels: the input and all destinations are dropped,
+/// and what was underway is discarded.
 #[must_use = "futures do nothing unless polled"]
 pub struct Run<S: Streamed, D, K: Destinations<S>> {
     hub: Option<Arc<Hub<S, D>>>,
     seat: Option<Box<Seat<S, D>>>,
     destinations: K,
+    /// How the input ended, or the first error after that.
     end: Option<Result<(), StreamError>>,
 }
 
@@ -57,10 +59,13 @@ impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
         }
         let mut lanes = mem::take(&mut core.lanes);
         self.destinations.visit(&mut Resume { state: &mut state });
+        // Each output waits for all of them now.
+        state.ports[S::SLOTS + 1].fail_on_stall = state.ports.iter().any(|port| port.fail_on_stall);
         drop((state, core));
         let taken = AssertUnwindSafe(|| self.destinations.take_lanes(&mut lanes));
         if let Err(panic) = catch_unwind(taken) {
-            self.end = Some(Err(StreamError::from_panic(&*panic)));
+            let error = StreamError::from_panic(&*panic);
+            self.end = Some(Err(blame(&mut self.destinations, error)));
         }
         Poll::Ready(())
     }
@@ -68,6 +73,10 @@ impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
 
 impl<S: Streamed, D, K: Destinations<S>> Drop for Run<S, D, K> {
     fn drop(&mut self) {
+        if self.hub.is_some() {
+            self.destinations.visit(&mut Cancel { error: &StreamError::Cancelled });
+            self.report_destinations();
+        }
         if let Some(hub) = self.hub.take() {
             hub.finish(Err(StreamError::Cancelled));
         }
@@ -86,31 +95,45 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
         }
         for _ in 0..TURNS {
             if let Some(end) = &this.end {
-                let mut finish = Finish { cx, end, pending: false, error: None };
+                // Nobody reads the input any more: what is behind it may go on without.
+                this.seat = None;
+                let mut finish = Finish { cx, end, waits: None, error: None };
                 this.destinations.visit(&mut finish);
-                let Finish { pending, error, .. } = finish;
-                let error = error.or_else(|| end.clone().err());
-                if error.is_none() && pending {
-                    this.report();
-                    return Poll::Pending;
+                let Finish { waits, error, .. } = finish;
+                this.report();
+                if let Some(error) = error {
+                    // The others go on, and so does the one that failed.
+                    this.fail(error);
+                } else if let Some(output) = waits {
+                    let Some(error) = this.waits_too_long_for(output, cx) else {
+                        return Poll::Pending;
+                    };
+                    this.fail(error);
+                    this.give_up();
+                } else {
+                    return Poll::Ready(this.settle());
                 }
-                return Poll::Ready(this.settle(error));
+                continue;
             }
-            let idle_now = idle || held_up;
-            let mut progress = Progress { cx, idle: idle_now, room: CHUNK, full: 0, error: None };
+            let input = if idle || held_up { Input::Pending } else { Input::Ready };
+            let mut progress = Progress { cx, input, room: CHUNK, full: 0, error: None };
             this.destinations.visit(&mut progress);
             let Progress { room, full, error, .. } = progress;
             if let Some(error) = error {
-                return Poll::Ready(this.settle(Some(error)));
+                this.fail(error);
+                continue;
             }
             if room == 0 {
-                if !idle_now {
+                if matches!(input, Input::Ready) {
                     held_up = true;
                     continue;
                 }
                 this.report();
-                this.wait_for(full, cx);
-                return Poll::Pending;
+                match this.waits_too_long_for(full, cx) {
+                    None => return Poll::Pending,
+                    Some(error) => this.fail(error),
+                }
+                continue;
             }
             held_up = false;
             if idle {
@@ -131,7 +154,9 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
                 // Once more through the destinations, with what has come.
                 Fed::Pending => idle = true,
                 Fed::End => this.end = Some(Ok(())),
-                Fed::Failed(error) => this.end = Some(Err(error)),
+                Fed::Failed(error) => {
+                    this.end = Some(Err(blame(&mut this.destinations, error)));
+                }
             }
             this.report();
         }
@@ -141,46 +166,68 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
 }
 
 impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
-    /// Ends the run with `error` or the ledger.
-    fn settle(&mut self, error: Option<StreamError>) -> Result<Ledger, StreamError> {
+    /// Ends the run, if it has not failed before: all that is left is to finish the destinations.
+    fn fail(&mut self, error: StreamError) {
+        if !matches!(self.end, Some(Err(_))) {
+            self.end = Some(Err(error));
+        }
+    }
+
+    /// Gives up the destinations that are not done, which nothing moves any more.
+    fn give_up(&mut self) {
+        if let Some(Err(error)) = &self.end {
+            self.destinations.visit(&mut Cancel { error });
+        }
+    }
+
+    /// Ends the run with its error or the ledger; all destinations are done.
+    fn settle(&mut self) -> Result<Ledger, StreamError> {
         self.report();
         self.seat = None;
-        let hub = self.hub.take();
-        if let Some(hub) = &hub {
-            hub.finish(error.clone().map_or(Ok(()), Err));
+        let hub = self.hub.take().ok_or(StreamError::Cancelled);
+        let end = self.end.clone().unwrap_or(Err(StreamError::Cancelled));
+        if let Ok(hub) = &hub {
+            hub.finish(end.clone());
         }
-        match (error, hub) {
-            (Some(error), _) => Err(error),
-            (None, Some(hub)) => Ok(hub.board.lock().ledger()),
-            (None, None) => Err(StreamError::Cancelled),
+        end?;
+        Ok(hub?.board.lock().ledger())
+    }
+
+    /// Waits for the destination of an output; or the error, if the stall watch has given up and
+    /// one was asked for. The waker that counts is the one that the destination has.
+    fn waits_too_long_for(&self, output: usize, cx: &Context<'_>) -> Option<StreamError> {
+        let hub = self.hub.as_ref()?;
+        let mut state = hub.board.lock();
+        if let Some(stalled_by) = state.ports[S::SLOTS + 1].stalled_by.take() {
+            return Some(StreamError::Stalled { output: state.ports[stalled_by].spec.name });
+        }
+        let waiting = state.wait(S::SLOTS + 1, cx.waker(), Wait::Destination(output));
+        drop(state);
+        waiting.settle(&hub.board);
+        None
+    }
+
+    /// Brings the ledger up to date.
+    fn report(&mut self) {
+        self.report_destinations();
+        // None where the input had ended before the wiring.
+        if let (Some(hub), Some(seat)) = (&self.hub, &self.seat) {
+            seat.report(&mut hub.board.lock());
         }
     }
 }
 
 impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
-    /// Lets the stall watch know which output is in the way. The waker that counts is the one that
-    /// the full destination has.
-    fn wait_for(&self, full: usize, cx: &Context<'_>) {
-        if let Some(hub) = &self.hub {
-            let waiting = hub.board.lock().wait(S::SLOTS + 1, cx.waker(), Wait::Room(full));
-            waiting.settle(&hub.board);
-        }
-    }
-
-    /// Brings the ledger up to date.
-    fn report(&mut self)
-    where
-        D: Driver<S>,
-    {
+    fn report_destinations(&mut self) {
         let Some(hub) = &self.hub else { return };
         let mut state = hub.board.lock();
-        state.moves += 1;
-        let waiter = state.ports[S::SLOTS + 1].forget_waiter();
-        self.destinations.visit(&mut Report { state: &mut state });
-        // None where the input had ended before the wiring.
-        if let Some(seat) = &self.seat {
-            seat.report(&mut state);
+        let mut report = Report { state: &mut state, moved: false };
+        self.destinations.visit(&mut report);
+        if report.moved {
+            state.moves += 1;
+            state.ports[S::SLOTS + 1].stalled_by = None;
         }
+        let waiter = state.ports[S::SLOTS + 1].forget_waiter();
         drop(state);
         drop(waiter);
     }
@@ -225,14 +272,14 @@ struct MarkAll(Mark);
 impl DestinationVisitor for MarkAll {
     #[inline]
     fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
-        line.destination.mark(self.0);
+        line.mark(self.0);
     }
 }
 
 /// Moves on what waits, and finds out how much room there is.
 struct Progress<'a, 'b> {
     cx: &'a mut Context<'b>,
-    idle: bool,
+    input: Input<'static>,
     room: usize,
     /// The output with the least room.
     full: usize,
@@ -245,16 +292,13 @@ impl DestinationVisitor for Progress<'_, '_> {
         if !K::WAITS {
             return;
         }
-        line.trim();
-        if let Poll::Ready(Err(error)) = line.destination.poll_progress(self.cx, self.idle) {
+        if let Poll::Ready(Err(error)) = line.poll(self.cx, self.input) {
             self.error.get_or_insert(error);
         }
-        if matches!(line.spec.overflow, Overflow::Block) {
-            let room = line.spec.capacity.get().saturating_sub(line.destination.load());
-            if room < self.room {
-                self.room = room;
-                self.full = line.spec.index;
-            }
+        let room = line.room();
+        if room < self.room {
+            self.room = room;
+            self.full = line.spec.index;
         }
     }
 }
@@ -262,26 +306,44 @@ impl DestinationVisitor for Progress<'_, '_> {
 struct Finish<'a, 'b> {
     cx: &'a mut Context<'b>,
     end: &'a Result<(), StreamError>,
-    pending: bool,
+    /// An output that is not done.
+    waits: Option<usize>,
     error: Option<StreamError>,
 }
 
 impl DestinationVisitor for Finish<'_, '_> {
     fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
-        if line.finished {
-            return;
+        match line.poll(self.cx, Input::Ended(self.end)) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => _ = self.error.get_or_insert(error),
+            Poll::Pending => _ = self.waits.get_or_insert(line.spec.index),
         }
-        match line.destination.poll_finish(self.cx, self.end) {
-            Poll::Ready(result) => {
-                line.finished = true;
-                if let Err(error) = result {
-                    self.error.get_or_insert(error);
-                }
-            }
-            Poll::Pending => {
-                line.trim();
-                self.pending = true;
-            }
+    }
+}
+
+struct Cancel<'a> {
+    error: &'a StreamError,
+}
+
+impl DestinationVisitor for Cancel<'_> {
+    fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
+        line.cancel(self.error);
+    }
+}
+
+/// The error of a turn, which may have been the panic of a destination.
+fn blame<S: Streamed, K: Destinations<S>>(destinations: &mut K, error: StreamError) -> StreamError {
+    let mut blame = Blame(error);
+    destinations.visit(&mut blame);
+    blame.0
+}
+
+struct Blame(StreamError);
+
+impl DestinationVisitor for Blame {
+    fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
+        if line.is_unwound() {
+            self.0 = self.0.clone().in_destination(line.spec.name);
         }
     }
 }
@@ -293,26 +355,17 @@ struct Resume<'a> {
 
 impl DestinationVisitor for Resume<'_> {
     fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
-        let port = &mut self.state.ports[line.spec.index];
-        port.load = 0;
-        line.before = port.delivered;
-        line.routed = port.routed - port.delivered - port.dropped - port.discarded;
-        line.lost = (port.dropped, port.discarded);
+        line.resume(&mut self.state.ports[line.spec.index]);
     }
 }
 
 struct Report<'a> {
     state: &'a mut State,
+    moved: bool,
 }
 
 impl DestinationVisitor for Report<'_> {
     fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
-        let port = &mut self.state.ports[line.spec.index];
-        let sum = line.destination.sum(line.routed);
-        port.routed = line.before + line.lost.0 + line.lost.1 + line.routed;
-        port.delivered = line.before + sum.delivered;
-        port.buffered = sum.buffered;
-        port.dropped = line.lost.0 + sum.dropped;
-        port.discarded = line.lost.1 + sum.discarded;
+        self.moved |= line.report(&mut self.state.ports[line.spec.index]);
     }
 }

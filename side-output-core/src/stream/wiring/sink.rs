@@ -1,31 +1,36 @@
-use super::destination::{Destination, IntoDestination, Sum};
+use super::destination::{Destination, Input, IntoDestination, Sum};
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
+use crate::stream::driver::Noting;
 use crate::time::Timestamp;
 use futures_sink::Sink;
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 /// Destination that feeds a `Sink`.
 ///
 /// A record goes straight into the sink as long as that is ready; only what comes while it is not
-/// waits here.
+/// waits here. It is delivered once it is flushed.
 pub struct ToSink<T, K> {
     sink: Pin<Box<K>>,
     waiting: VecDeque<T>,
-    /// With which the sink is asked when a record comes.
+    /// With which the sink is polled when a record comes.
     waker: Waker,
     /// A record that comes may go straight into the sink: nothing waits, and nothing failed.
     open: bool,
     /// The error of a record that came.
     error: Option<StreamError>,
     output: &'static str,
+    accepted: u64,
+    /// Of those accepted.
+    flushed: u64,
     dropped: u64,
-    unflushed: bool,
+    /// The sink was closed, failed or panicked: it is not touched again.
+    over: bool,
 }
 
 /// Marks sinks.
@@ -48,8 +53,10 @@ where
             open: false,
             error: None,
             output: spec.name,
+            accepted: 0,
+            flushed: 0,
             dropped: 0,
-            unflushed: false,
+            over: false,
         }
     }
 }
@@ -59,44 +66,41 @@ where
     K: Sink<T>,
     K::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    fn fail(&self, error: K::Error) -> StreamError {
-        StreamError::Destination { output: self.output, source: Arc::from(error.into()) }
-    }
-
     /// Moves what waits into the sink.
-    fn poll_empty(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        if let Some(error) = self.error.take() {
-            return Poll::Ready(Err(error));
-        }
+    fn poll_empty(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), K::Error>> {
         while !self.waiting.is_empty() {
-            if let Err(error) = ready!(self.sink.as_mut().poll_ready(cx)) {
-                return Poll::Ready(Err(self.fail(error)));
-            }
+            ready!(self.sink.as_mut().poll_ready(cx))?;
             if let Some(value) = self.waiting.pop_front() {
-                self.send(value);
-                if let Some(error) = self.error.take() {
-                    return Poll::Ready(Err(error));
-                }
+                self.sink.as_mut().start_send(value)?;
+                self.accepted += 1;
             }
         }
+        self.open = true;
         Poll::Ready(Ok(()))
     }
 
-    /// Hands a record to the sink, which is ready.
-    #[inline]
-    fn send(&mut self, value: T) {
-        self.unflushed = true;
-        if let Err(error) = self.sink.as_mut().start_send(value) {
-            self.dropped += 1;
-            self.break_off(error);
+    fn poll_sink(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), K::Error>> {
+        let emptied = self.poll_empty(cx)?;
+        match input {
+            Input::Ready => return emptied.map(Ok),
+            Input::Ended(_) if emptied.is_ready() => ready!(self.sink.as_mut().poll_close(cx))?,
+            // Nothing moves for now: what was accepted need not wait for what was not.
+            Input::Pending | Input::Ended(_) => {
+                if self.flushed < self.accepted {
+                    ready!(self.sink.as_mut().poll_flush(cx))?;
+                }
+            }
         }
+        self.flushed = self.accepted;
+        emptied.map(Ok)
     }
 
     #[cold]
     #[inline(never)]
     fn break_off(&mut self, error: K::Error) {
-        self.error = Some(self.fail(error));
+        self.error = Some(StreamError::destination(self.output, error));
         self.open = false;
+        self.over = true;
     }
 }
 
@@ -111,18 +115,27 @@ where
     fn push(&mut self, value: T, _at: Timestamp) -> bool {
         let was_open = self.open;
         if was_open {
-            match self.sink.as_mut().poll_ready(&mut Context::from_waker(&self.waker)) {
-                Poll::Ready(Ok(())) => {
-                    self.send(value);
-                    return !self.open;
+            let Self { sink, waker, over, .. } = self;
+            let noting = Noting::new(over);
+            let ready = match sink.as_mut().poll_ready(&mut Context::from_waker(waker)) {
+                Poll::Ready(ready) => ready.and_then(|()| sink.as_mut().start_send(value)),
+                Poll::Pending => {
+                    noting.disarm();
+                    self.open = false;
+                    self.waiting.push_back(value);
+                    // One that may only want a moment's rest is polled before more is put aside.
+                    return true;
                 }
-                Poll::Ready(Err(error)) => self.break_off(error),
-                Poll::Pending => self.open = false,
+            };
+            noting.disarm();
+            match ready {
+                Ok(()) => self.accepted += 1,
+                Err(error) => self.break_off(error),
             }
+            return !self.open;
         }
         self.waiting.push_back(value);
-        // A sink that may only want a moment's rest is asked again before more is put aside.
-        was_open
+        false
     }
 
     #[inline]
@@ -132,47 +145,49 @@ where
 
     fn trim(&mut self, capacity: usize, overflow: Overflow) {
         let excess = self.waiting.len().saturating_sub(capacity);
-        match overflow {
-            Overflow::Block | Overflow::Unbounded => return,
-            Overflow::DropOldest => drop(self.waiting.drain(..excess)),
-            Overflow::DropNewest => self.waiting.truncate(capacity),
+        if matches!(overflow, Overflow::Block | Overflow::Unbounded) {
+            return;
         }
+        // Before they are dropped, which may panic.
         self.dropped += excess as u64;
+        if matches!(overflow, Overflow::DropOldest) {
+            self.waiting.drain(..excess);
+        } else {
+            self.waiting.truncate(capacity);
+        }
     }
 
-    fn poll_progress(&mut self, cx: &mut Context<'_>, idle: bool) -> Poll<Result<(), StreamError>> {
+    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
+        if let Some(error) = self.error.take() {
+            return Poll::Ready(Err(error));
+        }
         self.waker.clone_from(cx.waker());
-        ready!(self.poll_empty(cx))?;
-        self.open = true;
-        if idle && self.unflushed {
-            if let Err(error) = ready!(self.sink.as_mut().poll_flush(cx)) {
-                return Poll::Ready(Err(self.fail(error)));
-            }
-            self.unflushed = false;
+        // Until it is known how it went: a panic leaves it over.
+        if mem::replace(&mut self.over, true) {
+            return Poll::Ready(Ok(()));
         }
-        Poll::Ready(Ok(()))
+        let polled = self.poll_sink(cx, input);
+        if let Poll::Ready(Err(error)) = polled {
+            self.open = false;
+            return Poll::Ready(Err(StreamError::destination(self.output, error)));
+        }
+        self.over = polled.is_ready() && matches!(input, Input::Ended(_));
+        polled.map(|_| Ok(()))
     }
 
-    fn poll_finish(
-        &mut self,
-        cx: &mut Context<'_>,
-        _end: &Result<(), StreamError>,
-    ) -> Poll<Result<(), StreamError>> {
-        ready!(self.poll_empty(cx))?;
-        match ready!(self.sink.as_mut().poll_close(cx)) {
-            Ok(()) => Poll::Ready(Ok(())),
-            Err(error) => Poll::Ready(Err(self.fail(error))),
-        }
+    fn cancel(&mut self, _error: &StreamError) {
+        self.over = true;
     }
 
     fn sum(&self, routed: u64) -> Sum {
-        let buffered = self.waiting.len() as u64;
-        Sum {
-            delivered: routed - buffered - self.dropped,
-            buffered,
-            dropped: self.dropped,
-            discarded: 0,
-        }
+        let Self { flushed, dropped, .. } = *self;
+        // What is not flushed when all is over never will be.
+        let accepted = if self.over { 0 } else { self.accepted - flushed };
+        let waiting = if self.over { 0 } else { self.waiting.len() as u64 };
+        let buffered = waiting + accepted;
+        // Also a record at which the sink failed.
+        let discarded = routed - flushed - buffered - dropped;
+        Sum { delivered: flushed, buffered, accepted, dropped, discarded }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 /// carry a `cfg`. So the bound stands on the methods that need it. [`Unwired`] is a slot too, and
 /// only the bounds on `run` keep it out; else each output left out would be reported twice.
 pub trait Slot<S: Streamed, const I: usize> {
-    /// Hands a record over, and says what its destination [says](Destination::push).
+    /// Hands a record over; true if its destination must be polled before it accepts more.
     fn push(&mut self, value: S::Payload, at: Timestamp) -> bool
     where
         S: StreamAt<I>;

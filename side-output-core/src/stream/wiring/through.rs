@@ -1,4 +1,4 @@
-use super::destination::{Destination, IntoDestination, Sum};
+use super::destination::{Destination, Input, IntoDestination, Sum};
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
 use crate::stream::Lane;
@@ -22,6 +22,8 @@ pub struct Through<T, Fut> {
     /// What came since the wiring last looked here: the pipe is locked once for all of it.
     staged: Lane<T>,
     output: &'static str,
+    /// The future panicked, or returned an error.
+    failed: bool,
 }
 
 /// What stands between the wiring and a closure's stream.
@@ -31,6 +33,8 @@ struct Pipe<T> {
     dropped: u64,
     discarded: u64,
     end: Option<Result<(), StreamError>>,
+    /// Nobody returns the error with which this ended.
+    cancelled: bool,
     open: bool,
     reader: Option<Waker>,
     /// The wiring waits for room.
@@ -59,7 +63,7 @@ impl<V, E: Into<Box<dyn Error + Send + Sync>>> Outcome for Result<V, E> {
         // An error that came through the stream is passed on as it was.
         Some(match error.downcast::<StreamError>() {
             Ok(error) => *error,
-            Err(error) => StreamError::Destination { output, source: Arc::from(error) },
+            Err(error) => StreamError::destination(output, error),
         })
     }
 }
@@ -86,6 +90,7 @@ where
             dropped: 0,
             discarded: 0,
             end: None,
+            cancelled: false,
             open: true,
             reader: None,
             writer: None,
@@ -97,6 +102,7 @@ where
             pipe,
             staged: Lane::new(),
             output: spec.name,
+            failed: false,
         }
     }
 }
@@ -107,12 +113,20 @@ where
     Fut::Output: Outcome,
 {
     fn poll_future(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        let Some(future) = &mut self.future else { return Poll::Ready(Ok(())) };
-        let Poll::Ready(outcome) = future.as_mut().poll(cx) else { return Poll::Pending };
-        self.future = None;
+        let Some(mut future) = self.future.take() else { return Poll::Ready(Ok(())) };
+        // Until it is known how it went: a panic leaves it so.
+        self.failed = true;
+        let Poll::Ready(outcome) = future.as_mut().poll(cx) else {
+            self.future = Some(future);
+            self.failed = false;
+            return Poll::Pending;
+        };
         match outcome.into_error(self.output) {
             Some(error) => Poll::Ready(Err(error)),
-            None => Poll::Ready(Ok(())),
+            None => {
+                self.failed = false;
+                Poll::Ready(Ok(()))
+            }
         }
     }
 
@@ -178,46 +192,31 @@ where
         pipe.dropped += trash.len() as u64;
     }
 
-    fn poll_progress(
-        &mut self,
-        cx: &mut Context<'_>,
-        _idle: bool,
-    ) -> Poll<Result<(), StreamError>> {
-        self.publish(None);
-        if let Poll::Ready(Err(error)) = self.poll_future(cx) {
-            return Poll::Ready(Err(error));
+    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
+        let end = if let Input::Ended(end) = input { Some(end) } else { None };
+        if self.failed {
+            if let Some(Err(error)) = end {
+                self.give_up(error);
+            }
+            return Poll::Ready(Ok(()));
         }
+        self.publish(end);
+        let done = self.poll_future(cx)?.is_ready();
+        // A stream that it gave away may have more to read.
         let mut pipe = self.pipe.lock();
-        if pipe.lane.is_empty() || !pipe.open {
-            Poll::Ready(Ok(()))
-        } else {
+        if pipe.open && !pipe.lane.is_empty() {
             let old = pipe.writer.replace(cx.waker().clone());
             // Dropping a waker may drop a task: not under the lock.
             drop(pipe);
             drop(old);
-            Poll::Pending
-        }
-    }
-
-    fn poll_finish(
-        &mut self,
-        cx: &mut Context<'_>,
-        end: &Result<(), StreamError>,
-    ) -> Poll<Result<(), StreamError>> {
-        self.publish(Some(end));
-        match self.poll_future(cx) {
-            Poll::Ready(Ok(())) => {}
-            poll => return poll,
-        }
-        // The future is done; a stream that it gave away may not be.
-        let mut pipe = self.pipe.lock();
-        if pipe.open && !pipe.lane.is_empty() {
-            let old = pipe.writer.replace(cx.waker().clone());
-            drop(pipe);
-            drop(old);
             return Poll::Pending;
         }
-        Poll::Ready(Ok(()))
+        if done { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn cancel(&mut self, error: &StreamError) {
+        self.future = None;
+        self.give_up(error);
     }
 
     fn sum(&self, _routed: u64) -> Sum {
@@ -225,22 +224,41 @@ where
         Sum {
             delivered: pipe.delivered,
             buffered: (pipe.lane.len() + self.staged.len()) as u64,
+            accepted: 0,
             dropped: pipe.dropped,
             discarded: pipe.discarded,
         }
     }
 }
 
-impl<T, Fut> Drop for Through<T, Fut> {
-    fn drop(&mut self) {
-        // A wiring that is dropped is no true end for a stream that left for another task.
-        let reader = {
+impl<T, Fut> Through<T, Fut> {
+    /// Ends the stream with `error`, for a reader in another task too. What it has not read is
+    /// discarded.
+    fn give_up(&mut self, error: &StreamError) {
+        let staged = mem::take(&mut self.staged);
+        let (lane, reader) = {
             let mut pipe = self.pipe.lock();
-            pipe.end.get_or_insert(Err(StreamError::Cancelled));
-            pipe.reader.take()
+            let lane = mem::take(&mut pipe.lane);
+            pipe.discarded += (lane.len() + staged.len()) as u64;
+            pipe.open = false;
+            pipe.cancelled = matches!(error, StreamError::Cancelled);
+            pipe.end = Some(Err(error.clone()));
+            (lane, pipe.reader.take())
         };
         if let Some(reader) = reader {
             reader.wake();
+        }
+        // Last, since dropping records runs foreign code.
+        drop((lane, staged));
+    }
+}
+
+impl<T, Fut> Drop for Through<T, Fut> {
+    fn drop(&mut self) {
+        // A wiring that is dropped is no true end for a stream that left for another task.
+        let ended = self.pipe.lock().end.is_some();
+        if !ended {
+            self.give_up(&StreamError::Cancelled);
         }
     }
 }
@@ -298,6 +316,10 @@ impl<T> Source<T> for PipeSource<T> {
 
     fn unread(&mut self, records: usize) {
         self.unread = records;
+    }
+
+    fn is_reported(&self) -> bool {
+        !self.pipe.lock().cancelled
     }
 }
 
