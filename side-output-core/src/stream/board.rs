@@ -1,6 +1,6 @@
 use crate::output::{Account, Ledger, OutputLedger, OutputSpec, Overflow};
 use crate::stream::source::AWAITED;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, wake_all};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Wakers {
     }
 
     pub(crate) fn wake(self) {
-        self.few.into_iter().flatten().chain(self.many).for_each(Waker::wake);
+        wake_all(self.few.into_iter().flatten().chain(self.many));
     }
 }
 

@@ -249,8 +249,9 @@ impl<S: Splitter, D> Hub<S, D> {
             // Those who wait for records may have waited for this reader to go on driving.
             (state.take_waiting(|_| true), seat)
         };
-        drop((lanes, seat));
         wakers.wake();
+        // Last, since it may panic: they must not wait for ever.
+        drop((lanes, seat));
     }
 
     /// Ends the stream for all: who drove it for good is gone.

@@ -7,11 +7,11 @@ use super::source::{AWAITED, CHUNK, TURNS, WAKING};
 use super::{Driver, Fed};
 use crate::error::StreamError;
 use crate::output::Splitter;
-use crate::sync::MutexGuard;
+use crate::sync::{MutexGuard, contain};
 use std::any::Any;
 use std::fmt;
 use std::mem;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -82,20 +82,59 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 
     /// Drives for the reader of output `own` until there is a reason to stop, and puts the seat
     /// back.
+    ///
+    /// Between the turns foreign code runs too: wakers, destructors of records, the log. Where it
+    /// panics, the seat would be lost, and whoever waits for it would wait for ever: so that is an
+    /// error at every reader.
     #[inline]
     pub(super) fn hold_seat(
         &self,
         own: usize,
         cx: &Context<'_>,
-        mut seat: Box<Seat<S, D>>,
+        seat: Box<Seat<S, D>>,
+        room: usize,
+        drive: impl FnMut(&mut Seat<S, D>, usize) -> Turn,
+    ) -> Poll<Result<bool, StreamError>> {
+        let (mut held, mut in_hand) = (Some(seat), false);
+        let turns = || self.turns(own, cx, &mut held, room, &mut in_hand, drive);
+        let panic = match catch_unwind(AssertUnwindSafe(turns)) {
+            Ok(poll) => return poll,
+            Err(panic) => panic,
+        };
+        // It is back, or not needed any more: the panic is this reader's alone.
+        let Some(seat) = held else { resume_unwind(panic) };
+        let end = Err(StreamError::from_panic(&*panic));
+        let all = {
+            let mut core = self.core.lock();
+            let mut state = self.board.lock();
+            seat.report(&mut state);
+            core.end = Some(end.clone());
+            state.take_waiting(|_| true)
+        };
+        // Neither may keep the error from this reader.
+        contain(|| all.wake());
+        contain(|| drop(seat));
+        Poll::Ready(if in_hand { Ok(true) } else { end.map(|()| false) })
+    }
+
+    /// Takes the seat out of `held` when it is back, or the stream has ended.
+    #[inline]
+    fn turns(
+        &self,
+        own: usize,
+        cx: &Context<'_>,
+        held: &mut Option<Box<Seat<S, D>>>,
         mut room: usize,
+        in_hand: &mut bool,
         mut drive: impl FnMut(&mut Seat<S, D>, usize) -> Turn,
     ) -> Poll<Result<bool, StreamError>> {
         let mut turns = TURNS;
         // Of the turns so far: what is not entered yet, and the most in one lane.
         let (mut handed, mut staged) = (0, 0);
         loop {
-            let mut turn = drive(&mut seat, CHUNK.min(room - staged));
+            let seat = held.as_mut().expect("taken out below, and not gone on with");
+            let mut turn = drive(seat, CHUNK.min(room - staged));
+            *in_hand = turn.rest;
             turns -= 1;
             handed += turn.own;
             let due = turns == TURNS - 1 || turns.is_multiple_of(WAKING);
@@ -111,7 +150,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
 
             let mut core = self.core.lock();
             let mut state = self.board.lock();
-            let trash = self.settle(&mut core, &mut state, &mut seat, own, &turn);
+            let trash = self.settle(&mut core, &mut state, seat, own, &turn);
 
             let Turn { fed, rest, panic, .. } = turn;
             let pending = matches!(fed, Fed::Pending);
@@ -124,10 +163,11 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             if let Some(end) = end {
                 core.end = Some(end.clone());
                 let all = state.take_waiting(|_| true);
+                let mut seat = held.take();
                 drop((state, core));
                 all.wake();
                 // Last, since dropping the operator and its input runs foreign code.
-                seat.staged.tidy();
+                seat.iter_mut().for_each(|seat| seat.staged.tidy());
                 drop(seat);
                 if let Some(panic) = panic {
                     resume_unwind(panic);
@@ -157,7 +197,7 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
             }
             // Nothing may change between here and the release of the locks: the seat is back, and
             // whoever waits is known to whoever changes something later.
-            core.seat = Some(seat);
+            core.seat = held.take();
             let mut wakers = state.take_served(1);
             let ready = !pending || state.woken();
             let mut waiting = Waiting::default();

@@ -1,4 +1,5 @@
 use super::Timestamp;
+use crate::sync::{contain, wake_all};
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -87,7 +88,7 @@ impl TestClock {
             time.now = now;
             time.sleepers.extract_if(.., |(at, _)| *at <= now).map(|(_, waker)| waker).collect()
         };
-        due.into_iter().for_each(Waker::wake);
+        wake_all(due);
     }
 }
 
@@ -174,9 +175,7 @@ impl Alarms {
                 Some(_) => {
                     let alarm = heap.pop();
                     drop(heap);
-                    if let Some(alarm) = alarm {
-                        alarm.waker.wake();
-                    }
+                    contain(|| alarm.into_iter().for_each(|alarm| alarm.waker.wake()));
                     self.heap.lock().unwrap_or_else(PoisonError::into_inner)
                 }
             };
