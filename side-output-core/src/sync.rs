@@ -1,8 +1,10 @@
 //! The lock of the concurrent types, which is std's, or loom's when the model is checked; and calls
 //! of foreign code that may panic.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
+use std::thread;
 
 #[cfg(loom)]
 use loom::sync as imp;
@@ -35,13 +37,38 @@ pub(crate) fn contain(f: impl FnOnce()) {
 
 /// Wakes all, also if some of the wakers panic; the first panic goes on afterwards.
 pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
-    let mut first = None;
+    let mut shelter = Shelter::default();
     for waker in wakers {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            first.get_or_insert(panic);
+        shelter.run(|| waker.wake());
+    }
+    shelter.leave();
+}
+
+/// Several calls of foreign code that all take place, also if some of them panic.
+#[must_use]
+#[derive(Default)]
+pub(crate) struct Shelter {
+    first: Option<Box<dyn Any + Send>>,
+}
+
+impl Shelter {
+    pub(crate) fn run(&mut self, f: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
+            self.first.get_or_insert(panic);
         }
     }
-    if let Some(panic) = first {
-        resume_unwind(panic);
+
+    /// The first panic.
+    pub(crate) fn panic(self) -> Option<Box<dyn Any + Send>> {
+        self.first
+    }
+
+    /// The first panic goes on, unless one is underway already: a second one would end the program.
+    pub(crate) fn leave(self) {
+        if let Some(panic) = self.first
+            && !thread::panicking()
+        {
+            resume_unwind(panic);
+        }
     }
 }

@@ -25,8 +25,6 @@ pub(crate) struct State {
     pub(crate) moves: u64,
     pub(crate) stalls: u64,
     pub(crate) watched: bool,
-    /// Which waiter takes over next.
-    turn: usize,
     /// The reader that is to drive next, if it comes for it.
     preferred: Option<usize>,
     /// How often one was preferred.
@@ -37,6 +35,8 @@ pub(crate) struct State {
 pub(crate) struct PortState {
     pub(crate) spec: OutputSpec,
     pub(crate) open: bool,
+    /// The place belongs to an output or a wiring, or to a driver that is still there.
+    taken: bool,
     pub(crate) discarded_on_purpose: bool,
     /// What stands in the shared lane and counts against the capacity.
     pub(crate) load: usize,
@@ -114,10 +114,6 @@ impl Wakers {
         self.len += 1;
     }
 
-    fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     pub(crate) fn wake(self) {
         wake_all(self.few.into_iter().flatten().chain(self.many));
     }
@@ -130,8 +126,10 @@ impl Board {
         // Two more than there are outputs: the places of a driver that reads none, and of a wiring.
         ports.push(PortState::new(OutputSpec::new(slots, "")));
         ports.push(PortState::new(OutputSpec::new(slots + 1, "")));
+        ports.iter_mut().for_each(|port| port.taken = true);
+        ports[slots].taken = false;
         for spec in outputs {
-            ports[spec.index] = PortState { open: true, ..PortState::new(*spec) };
+            ports[spec.index] = PortState { open: true, taken: true, ..PortState::new(*spec) };
         }
         let state = State {
             ports,
@@ -141,7 +139,6 @@ impl Board {
             moves: 0,
             stalls: 0,
             watched: false,
-            turn: 0,
             preferred: None,
             preferences: 0,
         };
@@ -232,7 +229,8 @@ impl State {
         port.stalled_by = None;
         self.moves += 1;
         let wanted = |wait| wait == Wait::Room(index);
-        if let Some(waiter) = self.ports.iter().position(|port| port.waits(wanted)) {
+        let waiters = self.ports.iter().enumerate().filter(|(_, port)| port.waits(wanted));
+        if let Some((waiter, _)) = waiters.max_by_key(|(_, port)| port.routed) {
             self.prefer(waiter);
         }
         self.take_waiting(wanted)
@@ -287,22 +285,45 @@ impl State {
         wakers
     }
 
-    /// Adds one who waits for records to `wakers` if it is empty, so that the input goes on when
-    /// the reader that drove it is busy elsewhere. In turns, since the one that is woken may be
-    /// busy elsewhere too.
-    pub(crate) fn add_successor(&mut self, wakers: &mut Wakers) {
-        if !wakers.is_empty() {
-            return;
-        }
-        let count = self.ports.len();
-        for step in 1..=count {
-            let index = (self.turn + step) % count;
-            if matches!(self.ports[index].waiting, Some((_, Wait::Records))) {
-                self.turn = index;
-                wakers.push(self.ports[index].waiting.take().expect("checked").0);
-                return;
+    /// The operator is free and its input can go on: adds all who wait for records to `wakers`.
+    ///
+    /// One of them would do if it came, but it may not: its task may have stopped to ask for the
+    /// next record, and of that nobody is told.
+    pub(crate) fn hand_on(&mut self, wakers: &mut Wakers) {
+        for port in &mut self.ports {
+            if let Some((waker, _)) = port.waiting.take_if(|(_, wait)| *wait == Wait::Records) {
+                wakers.push(waker);
             }
         }
+    }
+
+    /// The operator is free and its input can go on, but output `full` is in the way: whoever waits
+    /// for records waits for room there, and is woken when there is some.
+    pub(crate) fn hold_up(&mut self, full: usize, waiting: &mut Waiting) {
+        for port in &mut self.ports {
+            if let Some((_, wait @ Wait::Records)) = &mut port.waiting {
+                *wait = Wait::Room(full);
+                waiting.watch |= !mem::replace(&mut self.watched, true);
+            }
+        }
+    }
+
+    /// Takes a place for a driver that reads no output.
+    pub(crate) fn take_place(&mut self) -> usize {
+        let free = self.ports.iter().position(|port| !port.taken);
+        let place = free.unwrap_or(self.ports.len());
+        if free.is_none() {
+            self.ports.push(PortState::new(OutputSpec::new(place, "")));
+        }
+        self.ports[place].taken = true;
+        place
+    }
+
+    /// Gives it back; its waker is to be dropped without a lock.
+    pub(crate) fn leave_place(&mut self, place: usize) -> Option<Waker> {
+        self.forget(&[place]);
+        self.ports[place].taken = false;
+        self.ports[place].forget_waiter()
     }
 
     /// The output that somebody waits for, if any, and what for.
@@ -368,6 +389,7 @@ impl PortState {
         Self {
             spec,
             open: false,
+            taken: false,
             discarded_on_purpose: false,
             load: 0,
             buffered: 0,

@@ -4,7 +4,7 @@ use crate::error::StreamError;
 use crate::output::{Collect, OutputSpec, Overflow};
 use crate::stream::DataStream;
 use crate::stream::{Lane, LanePairVisitor, LaneVisitor, Lanes as _, StreamAt, Streamed};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Shelter};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::sync::Arc;
@@ -38,6 +38,14 @@ pub(super) struct Seat<S: Streamed, D> {
 }
 
 impl<S: Streamed, D: Driver<S>> Seat<S, D> {
+    /// Drops the operator and its input, and what was staged. An error if that panicked.
+    pub(super) fn let_go(mut self: Box<Self>) -> Result<(), StreamError> {
+        let mut shelter = Shelter::default();
+        shelter.run(|| self.staged.tidy());
+        shelter.run(|| drop(self));
+        shelter.panic().map_or(Ok(()), |panic| Err(StreamError::from_panic(&*panic)))
+    }
+
     /// Enters what the operator counted.
     pub(super) fn report(&self, state: &mut State) {
         state.account = *self.driver.account();
@@ -65,10 +73,11 @@ impl<S: Streamed> Staged<S> {
     /// both run foreign code.
     #[inline]
     pub(super) fn tidy(&mut self) {
-        self.lanes.visit(&mut ClearAll);
+        let mut shelter = clear_all::<S>(&mut self.lanes);
         if let Some(output) = self.gone.take() {
-            warn_of_dropped_reader(output);
+            shelter.run(|| warn_of_dropped_reader(output));
         }
+        shelter.leave();
     }
 }
 
@@ -81,12 +90,19 @@ impl LaneVisitor for Fullest {
     }
 }
 
-struct ClearAll;
+/// Drops what is in the lanes, also where a destructor panics.
+fn clear_all<S: Streamed>(lanes: &mut S::Lanes) -> Shelter {
+    let mut clear = ClearAll(Shelter::default());
+    lanes.visit(&mut clear);
+    clear.0
+}
+
+struct ClearAll(Shelter);
 
 impl LaneVisitor for ClearAll {
     #[inline]
     fn lane<T>(&mut self, _index: usize, lane: &mut Lane<T>) {
-        lane.clear();
+        self.0.run(|| lane.clear());
     }
 }
 
@@ -247,9 +263,11 @@ impl<S: Streamed, D> Hub<S, D> {
             // Those who wait for records may have waited for this reader to go on driving.
             (state.take_waiting(|_| true), seat)
         };
-        wakers.wake();
-        // Last, since it may panic: they must not wait for ever.
-        drop((lanes, seat));
+        let mut shelter = Shelter::default();
+        shelter.run(|| wakers.wake());
+        shelter.run(|| clear_all::<S>(&mut lanes).leave());
+        shelter.run(|| drop(seat));
+        shelter.leave();
     }
 
     /// Ends the stream for all: who drove it for good is gone.

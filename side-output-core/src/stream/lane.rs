@@ -1,5 +1,7 @@
+use crate::sync::Shelter;
 use crate::time::{Mark, Timestamp};
 use std::fmt;
+use std::mem;
 
 /// Records of one output in order, their timestamps if they have any, and the marks between them.
 ///
@@ -89,10 +91,32 @@ impl<T> Lane<T> {
     }
 
     /// Removes everything and keeps the memory.
+    ///
+    /// # Panics
+    ///
+    /// If destructors do: with the panic of the first one, when all are done.
     pub fn clear(&mut self) {
-        self.values.clear();
+        if !self.values.is_empty() {
+            self.clear_values();
+        }
         self.times.clear();
         self.marks.clear();
+    }
+
+    fn clear_values(&mut self) {
+        if !mem::needs_drop::<T>() {
+            return self.values.clear();
+        }
+        // A vector would end the program at the second destructor that panics.
+        let mut shelter = Shelter::default();
+        let mut values = self.values.drain(..);
+        while values.len() > 0 {
+            shelter.run(|| values.by_ref().for_each(drop));
+        }
+        drop(values);
+        self.times.clear();
+        self.marks.clear();
+        shelter.leave();
     }
 
     /// Takes everything out in order, and keeps the memory of the records.
@@ -112,7 +136,7 @@ impl<T> Lane<T> {
     /// Moves everything from `other` to the end of this lane.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
-            std::mem::swap(self, other);
+            mem::swap(self, other);
             return;
         }
         let before = self.values.len();

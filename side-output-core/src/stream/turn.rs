@@ -1,6 +1,6 @@
 //! Turns of an operator: who drives, for how long, and whom it wakes.
 
-use super::board::{State, Wait, Waiting, Wakers};
+use super::board::{State, Wait, Waiting};
 use super::driver::drive_turn;
 use super::hub::{Core, Hub, Seat};
 use super::source::{AWAITED, CHUNK, TURNS, WAKING};
@@ -103,18 +103,23 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         };
         // It is back, or not needed any more: the panic is this reader's alone.
         let Some(seat) = held else { resume_unwind(panic) };
-        let end = Err(StreamError::from_panic(&*panic));
-        let all = {
-            let mut core = self.core.lock();
-            let mut state = self.board.lock();
-            seat.report(&mut state);
-            core.end = Some(end.clone());
-            state.take_waiting(|_| true)
-        };
-        // Neither may keep the error from this reader.
-        contain(|| all.wake());
-        contain(|| drop(seat));
+        let end = self.end(seat, Err(StreamError::from_panic(&*panic)));
         Poll::Ready(if in_hand { Ok(true) } else { end.map(|()| false) })
+    }
+
+    /// Ends the stream for all readers.
+    ///
+    /// The operator and its input go first: it is an error of all readers too if that panics.
+    fn end(&self, seat: Box<Seat<S, D>>, end: Result<(), StreamError>) -> Result<(), StreamError> {
+        let dropped = seat.let_go();
+        let (end, all) = {
+            let mut core = self.core.lock();
+            let end = core.end.get_or_insert(end.and(dropped)).clone();
+            (end, self.board.lock().take_waiting(|_| true))
+        };
+        // Not to keep the end from this reader.
+        contain(|| all.wake());
+        end
     }
 
     /// Takes the seat out of `held` when it is back, or the stream has ended.
@@ -161,14 +166,9 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
                 Fed::More | Fed::Pending => core.end.clone(),
             };
             if let Some(end) = end {
-                core.end = Some(end.clone());
-                let all = state.take_waiting(|_| true);
-                let mut seat = held.take();
                 drop((state, core));
-                all.wake();
-                // Last, since dropping the operator and its input runs foreign code.
-                seat.iter_mut().for_each(|seat| seat.staged.tidy());
-                drop(seat);
+                let seat = held.take().expect("it was driven");
+                let end = self.end(seat, end);
                 if let Some(panic) = panic {
                     resume_unwind(panic);
                 }
@@ -200,10 +200,10 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
             core.seat = held.take();
             let mut wakers = state.take_served(1);
             let ready = !pending || state.woken();
-            let mut waiting = Waiting::default();
-            let mut again = false;
+            let (mut waiting, mut again) = (Waiting::default(), false);
+            let room = state.room(own);
             if !rest && panic.is_none() {
-                match state.room(own) {
+                match room {
                     Err(full) => waiting = state.wait(own, cx.waker(), Wait::Room(full)),
                     Ok(_) if ready => {
                         state.prefer(own);
@@ -213,8 +213,11 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
                 }
             }
             if ready {
-                // The input can go on, and this reader may be busy elsewhere for long.
-                state.add_successor(&mut wakers);
+                // This reader may be busy elsewhere for long, also one that is woken to come again.
+                match room {
+                    Ok(_) => state.hand_on(&mut wakers),
+                    Err(full) => state.hold_up(full, &mut waiting),
+                }
             }
             drop((state, core));
             wakers.wake();
@@ -257,28 +260,22 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
 #[must_use = "futures do nothing unless polled"]
 pub struct HubDriver<S: Streamed, D> {
     hub: Arc<Hub<S, D>>,
+    /// Where it waits.
+    place: usize,
 }
 
 impl<S: Streamed, D> HubDriver<S, D> {
-    pub(super) const fn new(hub: Arc<Hub<S, D>>) -> Self {
-        Self { hub }
+    pub(super) fn new(hub: Arc<Hub<S, D>>) -> Self {
+        let place = hub.board.lock().take_place();
+        Self { hub, place }
     }
 }
 
 impl<S: Streamed, D> Drop for HubDriver<S, D> {
     fn drop(&mut self) {
-        let mut wakers = Wakers::default();
-        let waiter = {
-            let mut state = self.hub.board.lock();
-            let old = state.ports[S::SLOTS].forget_waiter();
-            // It may have been woken to go on, and will not.
-            if old.is_none() {
-                state.add_successor(&mut wakers);
-            }
-            old
-        };
+        // Whoever waits was woken when this one was.
+        let waiter = self.hub.board.lock().leave_place(self.place);
         drop(waiter);
-        wakers.wake();
     }
 }
 
@@ -286,9 +283,9 @@ impl<S: Streamed, D: Driver<S>> Future for HubDriver<S, D> {
     type Output = Result<(), StreamError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let hub = &self.hub;
-        let polled = match hub.take_seat(hub.core.lock(), S::SLOTS, cx) {
-            Ok((seat, room)) => hub.hold_seat(S::SLOTS, cx, seat, room, |seat, room| {
+        let Self { hub, place } = &*self;
+        let polled = match hub.take_seat(hub.core.lock(), *place, cx) {
+            Ok((seat, room)) => hub.hold_seat(*place, cx, seat, room, |seat, room| {
                 let Seat { driver, staged, waker } = seat;
                 let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
                 Turn { fed, own: 0, lost: 0, rest: false, panic: None }
