@@ -2,7 +2,7 @@ use super::key_context::OwnKeyContext;
 use super::{AtEnd, Either, KeyedCoProcess, KeyedProcess, Operator, TimerChange};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Routes as _};
-use crate::state::{Due, Keys};
+use crate::state::{Due, Keys, WORK};
 use crate::time::{Mark, Timestamp, saturating_millis};
 use rustc_hash::FxHashMap;
 use std::{fmt, mem};
@@ -255,11 +255,12 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             self.watermark = watermark;
             self.firing = true;
         }
+        let mut work = WORK;
         loop {
             if !out.may_fire() {
                 return Ok(());
             }
-            match self.keys.pop_due(watermark) {
+            match self.keys.pop_due(watermark, &mut work) {
                 Some(Due::Timer(slot, at)) if at > self.horizon && at != Timestamp::MAX => {
                     self.drop_timer(slot);
                     out.drop_timer();
@@ -271,6 +272,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
                     }
                 }
                 Some(Due::Expired) => {}
+                Some(Due::Busy) => return Ok(()),
                 None => break,
             }
         }
@@ -297,10 +299,13 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         self.cx.now = Some(now);
+        let mut work = WORK;
         while self.keys.next_alarm().is_some_and(|next| next <= now) && out.may_fire() {
-            if let Some((slot, at)) = self.keys.pop_alarm(now) {
+            match self.keys.pop_alarm(now, &mut work) {
                 // A processing time is no event time: what is emitted carries no timestamp.
-                self.call(slot, Timestamp::MIN, Alarm(at), out)?;
+                Some(Due::Timer(slot, at)) => self.call(slot, Timestamp::MIN, Alarm(at), out)?,
+                Some(Due::Expired) | None => {}
+                Some(Due::Busy) => break,
             }
         }
         Ok(())

@@ -8,12 +8,9 @@
 mod aligned;
 mod body;
 mod general;
-mod numbers;
 mod sessions;
 mod sliced;
 mod spec;
-mod table;
-mod wheel;
 
 pub use self::body::{
     Aggregated, Applied, Elements, Firing, Processed, Reduced, Share, WindowBody,
@@ -30,6 +27,7 @@ use self::sliced::Sliced;
 use super::{AtEnd, Operator};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
+use crate::state::KeyHash;
 use crate::time::{Mark, Timestamp};
 use crate::window::{Assigner, Late, Trigger, TriggerOf};
 use std::fmt;
@@ -69,6 +67,7 @@ struct Parts<A, Tr, B> {
     at_end: AtEnd,
     /// Timers beyond this are dropped at the end of the input, but for those at the end of windows.
     horizon: Timestamp,
+    hash: KeyHash,
 }
 
 /// Whether an engine is done with a watermark.
@@ -108,8 +107,9 @@ where
         } else {
             Engine::General(General::new())
         };
-        let (watermark, horizon) = (Timestamp::MIN, Timestamp::MAX);
-        let parts = Parts { assigner, trigger, body, lateness, finals, watermark, at_end, horizon };
+        let (watermark, horizon, hash) = (Timestamp::MIN, Timestamp::MAX, KeyHash::default());
+        let parts =
+            Parts { assigner, trigger, body, lateness, finals, watermark, at_end, horizon, hash };
         Self { key, parts, engine, due: false, types: PhantomData }
     }
 

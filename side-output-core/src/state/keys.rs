@@ -1,16 +1,12 @@
-use super::{Timers, Times};
+use super::{Index, KeyHash, Next, Slab, Timer, Timers, Times};
 use crate::time::Timestamp;
-use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::hash::Hash;
 use std::mem;
 
 /// What one key has.
 struct Slot<K, S> {
-    /// `None` while the slot is free, or while a function holds the key.
+    /// `None` while a function holds the key.
     key: Option<K>,
     state: S,
     times: Times,
@@ -18,21 +14,40 @@ struct Slot<K, S> {
     alarms: Option<Box<Times>>,
     /// When the key expires if it has a time to live and nothing happens to it.
     expires: Timestamp,
-    /// Tells the keys apart that lived here one after the other.
-    generation: u32,
-    expiring: bool,
+    /// The name of its entry among the timers, if it has a time to live. The entry stands at the
+    /// time that it had when the entry was made: touching a key does not touch the timers.
+    expiry: Option<u64>,
 }
 
-/// What the watermark has made due.
+/// What the watermark or the clock has made due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// The timer of the key in this slot at this time; it is not set any more.
     Timer(u32, Timestamp),
     /// A key outlived its time to live, and everything of it is gone.
     Expired,
+    /// Nothing yet, and it has done as much as it was told to: ask again.
+    Busy,
 }
 
-/// State and timers of every key: a slab of slots, and a map from the key to its slot.
+/// What a key has, as a walk over [`Keys`] shows it, and as they can be built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<'a, K, S> {
+    /// Where it is kept.
+    pub slot: u32,
+    /// The key.
+    pub key: &'a K,
+    /// Its state.
+    pub state: &'a S,
+    /// Its event-time timers.
+    pub times: &'a Times,
+    /// Its processing-time timers.
+    pub alarms: Option<&'a Times>,
+    /// When it expires, if it has a time to live.
+    pub expires: Option<Timestamp>,
+}
+
+/// State and timers of every key: a slab of slots, and an index from the key to its slot.
 ///
 /// A record's key is hashed once. Everything after that, timers included, goes by the slot.
 ///
@@ -49,50 +64,31 @@ pub enum Due {
 /// keys.lend(slot, &mut key);
 /// keys.set_timer(slot, Timestamp::from_millis(5));
 ///
-/// assert_eq!(keys.pop_due(Timestamp::from_millis(4)), None);
-/// let due = keys.pop_due(Timestamp::from_millis(5));
+/// assert_eq!(keys.pop_due(Timestamp::from_millis(4), &mut 100), None);
+/// let due = keys.pop_due(Timestamp::from_millis(5), &mut 100);
 /// assert_eq!(due, Some(Due::Timer(slot, Timestamp::from_millis(5))));
 /// keys.remove(slot);
 /// assert!(keys.is_empty());
 /// ```
 pub struct Keys<K, S> {
-    index: FxHashMap<K, u32>,
-    slots: Vec<Slot<K, S>>,
-    free: Vec<u32>,
+    index: Index,
+    slots: Slab<Slot<K, S>>,
     timers: Timers,
     alarms: Timers,
-    /// One entry for each key with a time to live, at the time it had when the entry was made:
-    /// touching a key costs no heap operation.
-    expiries: BinaryHeap<Reverse<(Timestamp, u32, u32)>>,
+    hash: KeyHash,
 }
 
-/// Tables smaller than this keep their memory when they run empty.
-const KEEP: usize = 4096;
-
-impl<K: Hash + Eq + Clone, S: Default> Keys<K, S> {
-    /// An empty table.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            index: FxHashMap::default(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            timers: Timers::new(),
-            alarms: Timers::new(),
-            expiries: BinaryHeap::new(),
-        }
-    }
-
+impl<K, S> Keys<K, S> {
     /// Number of keys.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.index.len()
+    pub const fn len(&self) -> usize {
+        self.slots.len()
     }
 
     /// Whether there is no key.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.slots.is_empty()
     }
 
     /// Number of event-time timers that are set.
@@ -107,42 +103,107 @@ impl<K: Hash + Eq + Clone, S: Default> Keys<K, S> {
         self.alarms.len()
     }
 
+    /// What there is of every key, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = Kept<'_, K, S>> {
+        self.slots.iter().filter_map(|(number, slot)| slot.kept(number))
+    }
+
+    /// What there is of the key in `slot`.
+    #[must_use]
+    pub fn get(&self, slot: u32) -> Option<Kept<'_, K, S>> {
+        self.slots.get(slot)?.kept(slot)
+    }
+}
+
+impl<K, S> Slot<K, S> {
+    fn kept(&self, slot: u32) -> Option<Kept<'_, K, S>> {
+        let Self { key, state, times, alarms, expires, expiry } = self;
+        let (alarms, expires) = (alarms.as_deref(), expiry.map(|_| *expires));
+        Some(Kept { slot, key: key.as_ref()?, state, times, alarms, expires })
+    }
+}
+
+impl<K: Hash + Eq, S> Keys<K, S> {
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        let (timers, alarms) = (Timers::new(), Timers::new());
+        Self { index: Index::new(), slots: Slab::new(), timers, alarms, hash: KeyHash::default() }
+    }
+
     /// The slot of `key`, made with the default state if there is none.
     ///
     /// # Panics
     ///
     /// With the key number 2^32.
     #[inline]
-    pub fn slot(&mut self, key: K) -> u32 {
-        match self.index.entry(key) {
-            Entry::Occupied(slot) => *slot.get(),
-            Entry::Vacant(vacant) => {
-                let key = Some(vacant.key().clone());
-                let slot = if let Some(slot) = self.free.pop() {
-                    self.slots[slot as usize].key = key;
-                    slot
-                } else {
-                    let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 keys");
-                    self.slots.push(Slot {
-                        key,
-                        state: S::default(),
-                        times: Times::new(),
-                        alarms: None,
-                        expires: Timestamp::MIN,
-                        generation: 0,
-                        expiring: false,
-                    });
-                    slot
-                };
-                *vacant.insert(slot)
-            }
+    pub fn slot(&mut self, key: K) -> u32
+    where
+        S: Default,
+    {
+        let hash = self.hash.of(&key);
+        let slots = &self.slots;
+        let is_key = |slot: u32| {
+            slots.get(slot).is_some_and(|slot| slot.key.as_ref().is_some_and(|k| *k == key))
+        };
+        match self.index.find(hash, is_key) {
+            Some(slot) => slot,
+            None => self.insert(hash, key, S::default()),
         }
     }
 
+    fn insert(&mut self, hash: u64, key: K, state: S) -> u32 {
+        let slot = self.slots.insert(Slot {
+            key: Some(key),
+            state,
+            times: Times::new(),
+            alarms: None,
+            expires: Timestamp::MIN,
+            expiry: None,
+        });
+        self.index.insert(hash, slot, self.slots.end(), |slot| {
+            self.slots.get(slot)?.key.as_ref().map(|key| self.hash.of(key))
+        });
+        slot
+    }
+
+    /// Puts in again what [`iter`](Self::iter) has shown of a key that is not here: with its
+    /// timers, whose order at the same time is what it was.
+    pub fn restore(
+        &mut self,
+        key: K,
+        state: S,
+        times: impl IntoIterator<Item = (Timestamp, u64)>,
+        alarms: impl IntoIterator<Item = (Timestamp, u64)>,
+        expires: Option<Timestamp>,
+    ) -> u32 {
+        let number = self.insert(self.hash.of(&key), key, state);
+        let slot = Self::entry(&mut self.slots, number);
+        for (at, order) in times {
+            self.timers.restore(number, &mut slot.times, at, order);
+        }
+        for (at, order) in alarms {
+            self.alarms.restore(number, slot.alarms.get_or_insert_default(), at, order);
+        }
+        if let Some(at) = expires {
+            self.keep_until(number, at);
+        }
+        number
+    }
+
+    #[inline]
+    fn entry(slots: &mut Slab<Slot<K, S>>, slot: u32) -> &mut Slot<K, S> {
+        slots.get_mut(slot).expect("the slot of a key")
+    }
+
     /// Exchanges the key of `slot` with `key`, and lends the state.
+    ///
+    /// # Panics
+    ///
+    /// If no key is in `slot`, as with all that take one.
     #[inline]
     pub fn lend(&mut self, slot: u32, key: &mut Option<K>) -> &mut S {
-        let slot = &mut self.slots[slot as usize];
+        let slot = Self::entry(&mut self.slots, slot);
         mem::swap(&mut slot.key, key);
         &mut slot.state
     }
@@ -151,33 +212,32 @@ impl<K: Hash + Eq + Clone, S: Default> Keys<K, S> {
     #[inline]
     #[must_use]
     pub fn is_idle(&self, slot: u32) -> bool {
-        let slot = &self.slots[slot as usize];
-        slot.times.is_empty() && slot.alarms.is_none()
+        self.slots.get(slot).is_none_or(|slot| slot.times.is_empty() && slot.alarms.is_none())
     }
 
     /// Sets an event-time timer; `false` if it was set already.
     #[inline]
     pub fn set_timer(&mut self, slot: u32, at: Timestamp) -> bool {
-        self.timers.set(slot, &mut self.slots[slot as usize].times, at)
+        self.timers.set(slot, &mut Self::entry(&mut self.slots, slot).times, at)
     }
 
     /// Deletes an event-time timer; `false` if there was none.
     #[inline]
     pub fn delete_timer(&mut self, slot: u32, at: Timestamp) -> bool {
-        let found = self.timers.delete(&mut self.slots[slot as usize].times, at);
+        let found = self.timers.delete(&mut Self::entry(&mut self.slots, slot).times, at);
         self.sweep();
         found
     }
 
     /// Sets a processing-time timer; `false` if it was set already.
     pub fn set_alarm(&mut self, slot: u32, at: Timestamp) -> bool {
-        let alarms = self.slots[slot as usize].alarms.get_or_insert_default();
-        self.alarms.set(slot, alarms, at)
+        let alarms = &mut Self::entry(&mut self.slots, slot).alarms;
+        self.alarms.set(slot, alarms.get_or_insert_default(), at)
     }
 
     /// Deletes a processing-time timer; `false` if there was none.
     pub fn delete_alarm(&mut self, slot: u32, at: Timestamp) -> bool {
-        let alarms = &mut self.slots[slot as usize].alarms;
+        let alarms = &mut Self::entry(&mut self.slots, slot).alarms;
         let Some(times) = alarms else { return false };
         let found = self.alarms.delete(times, at);
         if times.is_empty() {
@@ -189,116 +249,120 @@ impl<K: Hash + Eq + Clone, S: Default> Keys<K, S> {
 
     #[inline]
     fn sweep(&mut self) {
-        if self.timers.wants_sweep() {
-            self.timers.sweep(|slot| Some(&self.slots[slot as usize].times));
-        }
-        if self.alarms.wants_sweep() {
-            self.alarms.sweep(|slot| self.slots[slot as usize].alarms.as_deref());
-        }
+        let slots = &self.slots;
+        self.timers.sweep(|timer| match slots.get(timer.slot) {
+            Some(slot) if Timers::is_last(timer) => slot.expiry == Some(timer.order),
+            slot => slot.is_some_and(|slot| slot.times.has(timer)),
+        });
+        self.alarms.sweep(|timer| {
+            let alarms = slots.get(timer.slot).and_then(|slot| slot.alarms.as_deref());
+            alarms.is_some_and(|times| times.has(timer))
+        });
     }
 
     /// Lets the key in `slot` live until `at` at least.
     #[inline]
     pub fn keep_until(&mut self, slot: u32, at: Timestamp) {
-        let entry = &mut self.slots[slot as usize];
+        let entry = Self::entry(&mut self.slots, slot);
         entry.expires = entry.expires.max(at);
-        if !entry.expiring {
-            entry.expiring = true;
-            self.expiries.push(Reverse((entry.expires, slot, entry.generation)));
+        if entry.expiry.is_none() {
+            entry.expiry = Some(self.timers.set_last(slot, entry.expires));
         }
     }
 
     /// Forgets the key in `slot` with everything it has.
     pub fn remove(&mut self, slot: u32) {
-        let entry = &mut self.slots[slot as usize];
-        let Some(key) = entry.key.take() else { return };
-        self.timers.clear(&mut entry.times);
-        if let Some(mut alarms) = entry.alarms.take() {
+        let Some(Slot { key: Some(key), mut times, alarms, expiry, .. }) = self.slots.remove(slot)
+        else {
+            return;
+        };
+        self.timers.clear(&mut times);
+        if expiry.is_some() {
+            self.timers.delete_last();
+        }
+        if let Some(mut alarms) = alarms {
             self.alarms.clear(&mut alarms);
         }
-        entry.state = S::default();
-        entry.expires = Timestamp::MIN;
-        entry.expiring = false;
-        entry.generation = entry.generation.wrapping_add(1);
-        self.index.remove(&key);
-        self.free.push(slot);
-        if self.index.is_empty() && self.slots.len() > KEEP {
-            // What was a peak must not be what is kept.
-            *self = Self::new();
-        } else {
-            self.sweep();
-        }
-    }
-
-    /// Whether anything is due at `watermark`. Entries of deleted timers are swept on the way.
-    pub fn is_due(&mut self, watermark: Timestamp) -> bool {
-        while let Some((slot, _)) = self.timers.peek(watermark) {
-            let times = &mut self.slots[slot as usize].times;
-            if self.timers.is_first_live(times) {
-                return true;
-            }
-            self.timers.pop(times);
-        }
-        self.expiries.peek().is_some_and(|Reverse((at, ..))| *at <= watermark)
+        self.index.remove(self.hash.of(&key), slot, self.slots.end(), |slot| {
+            self.slots.get(slot)?.key.as_ref().map(|key| self.hash.of(key))
+        });
+        self.sweep();
     }
 
     /// The next thing that is due at `watermark`, in order of time; a timer comes before the
-    /// expiry of its key at the same time.
+    /// expiry of its key at the same time. What it does meanwhile is taken from `work`.
     #[inline]
-    pub fn pop_due(&mut self, watermark: Timestamp) -> Option<Due> {
+    pub fn pop_due(&mut self, watermark: Timestamp, work: &mut usize) -> Option<Due> {
         loop {
-            let expiry = self.expiries.peek().map(|Reverse((at, ..))| *at);
-            let until = expiry.map_or(watermark, |expiry| expiry.min(watermark));
-            if let Some((slot, at)) = self.timers.peek(until) {
-                if self.timers.pop(&mut self.slots[slot as usize].times) {
-                    return Some(Due::Timer(slot, at));
+            let timer = match self.timers.next(watermark, work) {
+                Next::Due(timer) => timer,
+                Next::Nothing => return None,
+                Next::Busy => return Some(Due::Busy),
+            };
+            let slot = self.slots.get_mut(timer.slot);
+            if !Timers::is_last(timer) {
+                if self.timers.pop(timer, slot.map(|slot| &mut slot.times)) {
+                    return Some(Due::Timer(timer.slot, timer.at));
                 }
-                continue;
+            } else if self.pop_expiry(timer) {
+                return Some(Due::Expired);
             }
-            if expiry? > watermark {
-                return None;
+            // It was deleted, or put off.
+            if *work == 0 {
+                return Some(Due::Busy);
             }
-            let Reverse((at, slot, generation)) = self.expiries.pop()?;
-            let entry = &self.slots[slot as usize];
-            if entry.generation != generation || !entry.expiring {
-                continue;
-            }
-            if entry.expires > at {
-                // It was touched since the entry was made.
-                self.expiries.push(Reverse((entry.expires, slot, generation)));
-                continue;
-            }
-            self.remove(slot);
-            return Some(Due::Expired);
+            *work -= 1;
         }
     }
 
-    /// The next processing-time timer that is due at `now`, with its time.
-    pub fn pop_alarm(&mut self, now: Timestamp) -> Option<(u32, Timestamp)> {
-        while let Some((slot, at)) = self.alarms.peek(now) {
-            let alarms = &mut self.slots[slot as usize].alarms;
-            let live = match alarms {
-                Some(times) => self.alarms.pop(times),
-                None => self.alarms.pop(&mut Times::new()),
+    /// Whether the key of this entry expires.
+    fn pop_expiry(&mut self, timer: Timer) -> bool {
+        self.timers.pop(timer, None);
+        let slot = self.slots.get(timer.slot).filter(|slot| slot.expiry == Some(timer.order));
+        let Some(expires) = slot.map(|slot| slot.expires) else { return false };
+        if expires > timer.at {
+            // It was touched since the entry was made.
+            self.timers.put_off(timer, expires);
+            return false;
+        }
+        self.remove(timer.slot);
+        true
+    }
+
+    /// The next processing-time timer that is due at `now`. What it does meanwhile is taken from
+    /// `work`.
+    pub fn pop_alarm(&mut self, now: Timestamp, work: &mut usize) -> Option<Due> {
+        loop {
+            let timer = match self.alarms.next(now, work) {
+                Next::Due(timer) => timer,
+                Next::Nothing => return None,
+                Next::Busy => return Some(Due::Busy),
             };
+            let mut nothing = None;
+            let alarms =
+                self.slots.get_mut(timer.slot).map_or(&mut nothing, |slot| &mut slot.alarms);
+            let live = self.alarms.pop(timer, alarms.as_deref_mut());
             if alarms.as_ref().is_some_and(|times| times.is_empty()) {
                 *alarms = None;
             }
             if live {
-                return Some((slot, at));
+                return Some(Due::Timer(timer.slot, timer.at));
             }
+            if *work == 0 {
+                return Some(Due::Busy);
+            }
+            *work -= 1;
         }
-        None
     }
 
     /// When to look for processing-time timers again.
     #[must_use]
     pub fn next_alarm(&self) -> Option<Timestamp> {
-        self.alarms.first()
+        self.alarms.soonest()
     }
 }
 
-impl<K: Hash + Eq + Clone, S: Default> Default for Keys<K, S> {
+impl<K: Hash + Eq, S> Default for Keys<K, S> {
     fn default() -> Self {
         Self::new()
     }
@@ -307,8 +371,98 @@ impl<K: Hash + Eq + Clone, S: Default> Default for Keys<K, S> {
 impl<K, S> fmt::Debug for Keys<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys")
-            .field("keys", &self.index.len())
+            .field("keys", &self.len())
             .field("timers", &self.timers)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// All that is due, with keys where they are known.
+    fn due(keys: &mut Keys<String, u32>, watermark: Timestamp) -> Vec<(Option<String>, Timestamp)> {
+        let mut all = Vec::new();
+        while let Some(due) = keys.pop_due(watermark, &mut 10) {
+            match due {
+                Due::Timer(slot, at) => {
+                    all.push((keys.get(slot).map(|kept| kept.key.clone()), at));
+                }
+                Due::Expired => all.push((None, watermark)),
+                Due::Busy => {}
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn what_a_walk_shows_is_what_the_keys_can_be_built_from() {
+        let mut keys = Keys::new();
+        for n in (0..2000_i64).rev() {
+            let slot = keys.slot(n.to_string());
+            keys.set_timer(slot, at(n % 10));
+            keys.set_timer(slot, at(5000 + n));
+            keys.set_alarm(slot, at(n));
+            if n % 2 == 0 {
+                keys.keep_until(slot, at(7000));
+            }
+        }
+        let mut again = Keys::new();
+        // In another order than that of setting.
+        let mut kept: Vec<_> = keys.iter().collect();
+        kept.sort_by_key(|kept| kept.key);
+        for Kept { key, state, times, alarms, expires, .. } in kept {
+            let alarms = alarms.into_iter().flat_map(Times::entries);
+            again.restore(key.clone(), *state, times.entries(), alarms, expires);
+        }
+        assert_eq!((again.len(), again.timers()), (2000, 4000));
+        for until in [at(4), at(5500), at(6999), at(7000)] {
+            assert_eq!(due(&mut again, until), due(&mut keys, until));
+        }
+        assert_eq!((keys.len(), keys.next_alarm()), (1000, again.next_alarm()));
+    }
+
+    #[test]
+    fn timers_of_one_time_fire_in_the_order_of_setting_also_in_the_past() {
+        let mut keys = Keys::new();
+        let slots = ["a", "b", "c"].map(|key| keys.slot(key.to_owned()));
+        assert_eq!(due(&mut keys, at(100)), []);
+        for (slot, millis) in [(2, 50), (0, 50), (1, 20), (1, 200), (2, 200)] {
+            assert!(keys.set_timer(slots[slot], at(millis)));
+        }
+        let fired = due(&mut keys, at(100));
+        let fired = fired.iter().map(|(key, at)| (key.as_deref(), at.as_millis()));
+        assert!(fired.eq([(Some("b"), 20), (Some("c"), 50), (Some("a"), 50)]));
+        keys.delete_timer(slots[1], at(200));
+        assert_eq!(due(&mut keys, at(200)), [(Some("c".to_owned()), at(200))]);
+    }
+
+    #[test]
+    fn a_key_that_is_touched_lives_on() {
+        let mut keys = Keys::new();
+        let slot = keys.slot("a".to_owned());
+        keys.keep_until(slot, at(10));
+        keys.keep_until(slot, at(30));
+        keys.set_timer(slot, at(30));
+        assert_eq!(due(&mut keys, at(29)), []);
+        assert_eq!(keys.len(), 1);
+        // Its timer comes first.
+        assert_eq!(due(&mut keys, at(30)), [(Some("a".to_owned()), at(30)), (None, at(30))]);
+        assert!(keys.is_empty());
+    }
+
+    #[test]
+    fn fault_38_after_many_keys_memory_is_given_back() {
+        let mut keys: Keys<u32, [u64; 8]> = Keys::new();
+        let many = if cfg!(miri) { 5000 } else { 100_000 };
+        (0..many).for_each(|key| _ = keys.slot(key));
+        assert!((0..many).all(|key| keys.slot(key) == key));
+        (0..many).for_each(|slot| keys.remove(slot));
+        assert!(keys.is_empty() && keys.index.capacity() <= 1 << 13, "{}", keys.index.capacity());
     }
 }

@@ -1,15 +1,7 @@
+use super::{Next, Ripe, Timer, Wheel};
 use crate::time::Timestamp;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
-
-/// A timer in the queue. The order is the firing order: by time, ties in the order of setting.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    at: Timestamp,
-    sequence: u64,
-    slot: u32,
-}
 
 /// The timers that one key has set, each time once.
 ///
@@ -52,12 +44,17 @@ impl Times {
 
     /// The times, in order.
     pub fn iter(&self) -> impl Iterator<Item = Timestamp> {
+        self.entries().map(|(at, _)| at)
+    }
+
+    /// The times with what their order was at setting, of all timers.
+    pub fn entries(&self) -> impl Iterator<Item = (Timestamp, u64)> {
         let (one, many) = match &self.0 {
             Inner::None => (None, None),
-            Inner::One(at, _) => (Some(*at), None),
+            Inner::One(at, sequence) => (Some((*at, *sequence)), None),
             Inner::Many(times) => (None, Some(times)),
         };
-        one.into_iter().chain(many.into_iter().flatten().map(|&(at, _)| at))
+        one.into_iter().chain(many.into_iter().flatten().copied())
     }
 
     /// Adds a time unless it is there.
@@ -113,11 +110,14 @@ impl Times {
         }
     }
 
-    fn contains(&self, at: Timestamp, sequence: u64) -> bool {
+    /// Whether this very timer is set.
+    #[must_use]
+    pub fn has(&self, timer: Timer) -> bool {
+        let entry = (timer.at, timer.order);
         match &self.0 {
             Inner::None => false,
-            Inner::One(first, known) => (*first, *known) == (at, sequence),
-            Inner::Many(times) => times.binary_search(&(at, sequence)).is_ok(),
+            Inner::One(first, known) => (*first, *known) == entry,
+            Inner::Many(all) => all.binary_search(&entry).is_ok(),
         }
     }
 }
@@ -125,16 +125,15 @@ impl Times {
 /// The timers of all keys, in the order in which they fire: by time, and those of the same time
 /// in the order in which they were set.
 ///
-/// A binary heap with lazy deletion. What a key has set stands in its [`Times`], which the caller
-/// keeps beside the key's state; an entry of the heap that is not there any more is dead. Dead
-/// entries are swept as soon as they are two of three, so that a timer that is moved again
-/// and again does not pile up.
+/// What a key has set stands in its [`Times`], which the caller keeps beside the key's state; an
+/// entry of the queue that is not there any more is dead. Dead entries are swept as soon as they are
+/// two of three, so that a timer that is moved again and again does not pile up.
 ///
 /// # Examples
 ///
 /// ```
 /// use side_output::Timestamp;
-/// use side_output::state::{Timers, Times};
+/// use side_output::state::{Next, Timers, Times};
 ///
 /// let at = Timestamp::from_millis;
 /// let (mut timers, mut times) = (Timers::new(), Times::new());
@@ -142,25 +141,28 @@ impl Times {
 /// timers.set(0, &mut times, at(3));
 /// assert!(!timers.set(0, &mut times, at(3)));
 /// timers.delete(&mut times, at(7));
-/// assert_eq!(timers.peek(at(5)), Some((0, at(3))));
-/// assert!(timers.pop(&mut times));
+/// let Next::Due(timer) = timers.next(at(5), &mut 1000) else { panic!("one is due") };
+/// assert_eq!((timer.slot, timer.at), (0, at(3)));
+/// assert!(timers.pop(timer, Some(&mut times)));
 /// assert!(timers.is_empty() && times.is_empty());
 /// ```
 #[derive(Default)]
 pub struct Timers {
-    heap: BinaryHeap<Reverse<Entry>>,
+    wheel: Wheel,
     sequence: u64,
     live: usize,
+    /// How many are alive of what comes after all timers of its time.
+    last: usize,
 }
 
-/// Dead entries that are not worth a sweep.
-const SWEEP: usize = 1024;
+/// Set in the order of what comes after all timers of its time.
+const LAST: u64 = 1 << (u64::BITS - 1);
 
 impl Timers {
     /// No timers.
     #[must_use]
     pub const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), sequence: 0, live: 0 }
+        Self { wheel: Wheel::new(), sequence: 0, live: 0, last: 0 }
     }
 
     /// Number of timers that are set.
@@ -178,14 +180,38 @@ impl Timers {
     /// Sets a timer of the key with this slot and these times; `false` if it was set already.
     #[inline]
     pub fn set(&mut self, slot: u32, times: &mut Times, at: Timestamp) -> bool {
-        let sequence = self.sequence;
-        let new = times.insert(at, sequence);
+        self.restore(slot, times, at, self.sequence)
+    }
+
+    /// The same, with the place in the order that the timer had when it was saved.
+    #[inline]
+    pub fn restore(&mut self, slot: u32, times: &mut Times, at: Timestamp, order: u64) -> bool {
+        let new = times.insert(at, order);
         if new {
-            self.sequence += 1;
+            self.sequence = self.sequence.max(order + 1);
             self.live += 1;
-            self.heap.push(Reverse(Entry { at, sequence, slot }));
+            self.wheel.push(Timer { at, order, slot });
         }
         new
+    }
+
+    /// Sets what comes after all timers at `at` and belongs to no times; the result is its name.
+    pub(super) fn set_last(&mut self, slot: u32, at: Timestamp) -> u64 {
+        let order = LAST | self.sequence;
+        self.sequence += 1;
+        self.last += 1;
+        self.wheel.push(Timer { at, order, slot });
+        order
+    }
+
+    /// Sets it again after it was taken out.
+    pub(super) fn put_off(&mut self, timer: Timer, at: Timestamp) {
+        self.wheel.push(Timer { at, ..timer });
+    }
+
+    /// What it belongs to is gone.
+    pub(super) const fn delete_last(&mut self) {
+        self.last -= 1;
     }
 
     /// Deletes a timer of the key with these times; `false` if there was none.
@@ -193,10 +219,6 @@ impl Timers {
     pub fn delete(&mut self, times: &mut Times, at: Timestamp) -> bool {
         let found = times.remove(at, None);
         self.live -= usize::from(found);
-        if self.live == 0 {
-            // What is left is dead: no need to look at each.
-            self.heap.clear();
-        }
         found
     }
 
@@ -204,55 +226,43 @@ impl Timers {
     pub fn clear(&mut self, times: &mut Times) {
         self.live -= times.len();
         *times = Times::new();
-        if self.live == 0 {
-            self.heap.clear();
-        }
     }
 
-    /// Slot and time of the first entry at or before `until`, dead or not.
+    /// The first entry at or before `until`, dead or not; see [`Wheel::next`].
     #[inline]
-    #[must_use]
-    pub fn peek(&self, until: Timestamp) -> Option<(u32, Timestamp)> {
-        let Reverse(entry) = self.heap.peek()?;
-        (entry.at <= until).then_some((entry.slot, entry.at))
+    pub fn next(&mut self, until: Timestamp, work: &mut usize) -> Next {
+        self.wheel.next(until, work, |_| Ripe::Now)
     }
 
-    /// Time of the first entry, dead or not.
-    #[must_use]
-    pub fn first(&self) -> Option<Timestamp> {
-        self.heap.peek().map(|Reverse(entry)| entry.at)
-    }
-
-    /// Removes the first entry; `times` are those of its slot. True if the timer was set.
+    /// Removes the first entry, which is `timer`; `own` are the times of its slot. True if the timer
+    /// was set.
     ///
     /// After this the timer is not set any more: its callback may set it again.
     #[inline]
-    pub fn pop(&mut self, times: &mut Times) -> bool {
-        let Some(Reverse(entry)) = self.heap.pop() else { return false };
-        let live = times.remove(entry.at, Some(entry.sequence));
+    pub fn pop(&mut self, timer: Timer, own: Option<&mut Times>) -> bool {
+        self.wheel.pop();
+        let live = own.is_some_and(|own| own.remove(timer.at, Some(timer.order)));
         self.live -= usize::from(live);
         live
     }
 
-    /// Whether the first entry is a timer that is set; `times` are those of its slot.
-    #[must_use]
-    pub fn is_first_live(&self, times: &Times) -> bool {
-        self.heap.peek().is_some_and(|Reverse(entry)| times.contains(entry.at, entry.sequence))
-    }
-
-    /// Whether it is time for a [`sweep`](Self::sweep).
+    /// Whether this is what comes after all timers of its time.
     #[inline]
-    #[must_use]
-    pub fn wants_sweep(&self) -> bool {
-        self.heap.len() > 3 * self.live + SWEEP
+    pub(super) const fn is_last(timer: Timer) -> bool {
+        timer.order >= LAST
     }
 
-    /// Removes the entries of deleted timers; `times` gives those of a slot.
-    pub fn sweep<'a>(&mut self, mut times: impl FnMut(u32) -> Option<&'a Times>) {
-        self.heap.retain(|Reverse(entry)| {
-            times(entry.slot).is_some_and(|times| times.contains(entry.at, entry.sequence))
-        });
-        self.heap.shrink_to(2 * self.heap.len() + SWEEP);
+    /// No entry is before this time.
+    #[must_use]
+    pub fn soonest(&self) -> Option<Timestamp> {
+        self.wheel.soonest()
+    }
+
+    /// Forgets some of the dead entries; to be called whenever timers were deleted. `is_live` says
+    /// whether an entry is not dead, by [`Times::has`].
+    #[inline]
+    pub fn sweep(&mut self, is_live: impl FnMut(Timer) -> bool) {
+        self.wheel.sweep(self.live + self.last, is_live);
     }
 }
 
@@ -260,7 +270,7 @@ impl fmt::Debug for Timers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timers")
             .field("live", &self.live)
-            .field("queued", &self.heap.len())
+            .field("queued", &self.wheel.len())
             .finish_non_exhaustive()
     }
 }

@@ -67,7 +67,8 @@ pub trait Assigner {
     /// [`slice`](Self::slice) gives. Worth it where a record has two windows or more.
     ///
     /// Only windows with the trigger [`EventTime`](super::EventTime) share, and only those that
-    /// [`aggregate`](crate::operator::Windows::aggregate) records in any order.
+    /// [`aggregate`](crate::operator::Windows::aggregate) records in any order. Of two windows of a
+    /// record the newer one then begins later, and ends later.
     fn has_slices(&self) -> bool {
         false
     }

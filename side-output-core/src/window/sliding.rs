@@ -114,6 +114,14 @@ impl Iterator for SlidingWindows {
         self.ahead = self.ahead.saturating_sub(self.slide);
         Some(window)
     }
+
+    // Many windows of a record are skipped where others of them are needed.
+    #[inline]
+    fn nth(&mut self, skipped: usize) -> Option<Window> {
+        let skipped = i64::try_from(skipped).unwrap_or(i64::MAX).saturating_mul(self.slide);
+        self.ahead = self.ahead.saturating_sub(skipped);
+        self.next()
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +168,13 @@ mod tests {
             let expected = Window::through(at(first), at(last));
             assert_eq!(slice, expected, "{time} in {sliding:?}");
             let windows = |time| sliding.assign(at(time)).take(1000);
+            for skipped in [0, 1, 7, 999] {
+                let one_by_one = windows(time).fold((0, None), |(index, found), window| {
+                    (index + 1, if index == skipped { Some(window) } else { found })
+                });
+                let nth = sliding.assign(at(time)).nth(skipped);
+                assert_eq!(nth, one_by_one.1, "{skipped} in {sliding:?}");
+            }
             for inside in [first, last] {
                 assert_eq!(sliding.slice(at(inside)), slice, "{inside} in {sliding:?}");
                 assert!(windows(inside).eq(windows(time)), "{inside} in {sliding:?}");

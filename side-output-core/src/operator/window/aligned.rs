@@ -1,11 +1,11 @@
-use super::table::{Entry, Pool, Table, WORK, hash_of};
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
+use crate::state::{Entry, KeyHash, Pool, RECYCLED, Table, WORK};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
-use rustc_hash::FxHashMap;
 use std::hash::Hash;
+use std::mem;
 
 /// The windows of all keys, one table for each window.
 ///
@@ -14,6 +14,8 @@ use std::hash::Hash;
 /// are no timers: what is due stands at the front of the list.
 pub(super) struct Aligned<K, C, S> {
     open: Vec<Open<K, C, S>>,
+    /// So many at the front are gone; they are taken out when they are more than half.
+    gone: usize,
     pool: Pool<K, Kept<C, S>>,
     /// The window that took the last record.
     hot: usize,
@@ -27,8 +29,8 @@ struct Open<K, C, S> {
     table: Table<K, Kept<C, S>>,
     /// How many keys have fired already, where firing takes several turns.
     done: usize,
-    /// Late updates of each key. Not with the entries, which stay small this way.
-    updates: FxHashMap<K, u32>,
+    /// Late updates of each key, by its slot. Not with the entries, which stay small this way.
+    updates: Updates,
 }
 
 /// What a window keeps of one key.
@@ -39,7 +41,7 @@ struct Kept<C, S> {
 
 impl<K, C, S> Aligned<K, C, S> {
     pub(super) const fn new() -> Self {
-        Self { open: Vec::new(), pool: Pool::new(), hot: 0 }
+        Self { open: Vec::new(), gone: 0, pool: Pool::new(), hot: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -69,7 +71,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             && hot.window.contains(at)
             && !hot.complete
         {
-            hot.add(parts, hash_of(&key), key, Share::Owned(value));
+            hot.add(parts, parts.hash.of(&key), key, Share::Owned(value));
             return Ok(());
         }
         self.elsewhere(parts, key, value, at, out)
@@ -90,7 +92,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let hash = hash_of(&key);
+        let hash = parts.hash.of(&key);
         let mut last = None;
         for window in parts.assigner.assign(at) {
             if parts.is_gone(window) {
@@ -122,7 +124,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         self.hot = match self.open.binary_search_by(|open| open.window.cmp(&window)) {
             Ok(index) => index,
             Err(index) => {
-                let (table, updates) = (self.pool.take(), FxHashMap::default());
+                let (table, updates) = (self.pool.take(), Updates::default());
                 let complete = window.max_timestamp() <= watermark;
                 self.open.insert(index, Open { window, complete, table, done: 0, updates });
                 index
@@ -163,10 +165,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        match self.open.first() {
+        match self.open.get(self.gone) {
             Some(first) if first.window.max_timestamp() <= parts.watermark => {
                 self.advance(parts, out)
             }
+            None if self.pool.shrink() => Ok(Progress::More),
             _ => Ok(Progress::Done),
         }
     }
@@ -182,9 +185,10 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let (mut gone, mut work) = (0, WORK);
+        let mut work = WORK;
         let mut progress = Progress::Done;
-        for open in &mut self.open {
+        let mut index = self.gone;
+        while let Some(open) = self.open.get_mut(index) {
             if open.window.max_timestamp() > parts.watermark {
                 break;
             }
@@ -192,23 +196,33 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             if !open.complete {
                 let freed = last && !parts.finals;
                 progress = open.fire(parts, Pane::OnTime, freed, out)?;
-            } else if last && !parts.finals {
-                progress = open.free(&mut work);
+            } else if !last {
+                // Nothing is to be done until the first that is not complete.
+                index = self.open.partition_point(|open| open.complete);
+                continue;
             }
             if last && parts.finals && progress == Progress::Done {
                 progress = open.fire(parts, Pane::Final, true, out)?;
             }
+            if last && progress == Progress::Done {
+                progress = open.free(&mut work);
+            }
             if progress == Progress::More {
                 break;
             }
-            gone += usize::from(last);
+            index += 1;
+            if last {
+                // Windows end in the order of the list, and so do their latenesses.
+                self.gone = index;
+                self.pool.give(mem::take(&mut open.table));
+            }
         }
-        // Windows end in the order of the list, and so do their latenesses.
-        for open in self.open.drain(..gone) {
-            self.pool.give(open.table);
+        if self.gone > self.open.len() / 2 {
+            self.open.drain(..mem::take(&mut self.gone));
         }
         self.hot = 0;
-        Ok(progress)
+        // What is kept for later is looked through once more when there is nothing else.
+        if self.open.is_empty() { Ok(Progress::More) } else { Ok(progress) }
     }
 }
 
@@ -223,13 +237,13 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
     ) where
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
-        match self.table.find(hash, &key) {
+        match self.table.find_near(hash, &key) {
             Some(entry) => parts.body.add(&mut entry.value.contents, value),
             None => self.enter(parts, hash, key, value),
         }
     }
 
-    /// The first record of a key.
+    /// The first record of a key, most likely.
     #[inline(never)]
     fn enter<T, A, Tr, B>(
         &mut self,
@@ -240,8 +254,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
     ) where
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
+        if let Some(entry) = self.table.find_far(hash, &key) {
+            return parts.body.add(&mut entry.value.contents, value);
+        }
         let contents = parts.body.first(value);
-        self.table.push(hash, key, Kept { contents, side: S::default() });
+        self.table.push(&parts.hash, hash, key, Kept { contents, side: S::default() });
     }
 
     /// Fires for the keys in their order; with the last firing their state goes.
@@ -280,10 +297,13 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
 
     /// Frees the state of a window that has fired before, `work` keys of it at most.
     fn free(&mut self, work: &mut usize) -> Progress {
+        if !self.updates.free(work) {
+            return Progress::More;
+        }
         let freed = self.table.len().min(*work);
         *work -= freed;
         self.table.leave().take(freed).for_each(drop);
-        if self.table.len() == 0 { Progress::Done } else { Progress::More }
+        if self.table.is_empty() { Progress::Done } else { Progress::More }
     }
 
     /// A late record when the window is complete: it fires at once.
@@ -302,24 +322,53 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
     {
         let Self { window, table, updates, .. } = self;
         let (window, watermark) = (*window, parts.watermark);
-        let pane = next_update(updates, &key);
-        if let Some(entry) = table.find(hash, &key) {
-            let Kept { contents, side } = &mut entry.value;
-            parts.body.add(contents, value);
-            let firing = Firing { key: &entry.key, window, pane, watermark };
-            return parts.body.fire(firing, contents, side, out);
-        }
-        let (mut contents, mut side) = (parts.body.first(value), S::default());
-        let firing = Firing { key: &key, window, pane, watermark };
-        parts.body.fire(firing, &mut contents, &mut side, out)?;
-        table.push(hash, key, Kept { contents, side });
-        Ok(())
+        let slot = if let Some(slot) = table.slot(hash, &key) {
+            if let Some(entry) = table.get_mut(slot) {
+                parts.body.add(&mut entry.value.contents, value);
+            }
+            slot
+        } else {
+            let kept = Kept { contents: parts.body.first(value), side: S::default() };
+            table.push(&parts.hash, hash, key, kept)
+        };
+        let Some(Entry { key, value }) = table.get_mut(slot) else { return Ok(()) };
+        let pane = updates.next(&parts.hash, u32::try_from(slot).unwrap_or(u32::MAX));
+        let firing = Firing { key, window, pane, watermark };
+        parts.body.fire(firing, &mut value.contents, &mut value.side, out)
     }
 }
 
-/// The next late update of `key`.
-pub(super) fn next_update<K: Hash + Eq + Clone>(updates: &mut FxHashMap<K, u32>, key: &K) -> Pane {
-    let updates = updates.entry(key.clone()).or_default();
-    *updates = updates.saturating_add(1);
-    Pane::Late(*updates)
+/// How many late updates keys have had, by their numbers.
+#[derive(Default)]
+pub(super) struct Updates(Option<Box<Table<u32, u32>>>);
+
+impl Updates {
+    /// The next one of this key.
+    pub(super) fn next(&mut self, hasher: &KeyHash, number: u32) -> Pane {
+        let table = self.0.get_or_insert_default();
+        let hash = hasher.of(&number);
+        let Some(entry) = table.find(hash, &number) else {
+            table.push(hasher, hash, number, 1);
+            return Pane::Late(1);
+        };
+        entry.value = entry.value.saturating_add(1);
+        Pane::Late(entry.value)
+    }
+
+    /// Frees some; whether nothing is left.
+    pub(super) fn free(&mut self, work: &mut usize) -> bool {
+        let Some(table) = &mut self.0 else { return true };
+        let freed = table.len().min(*work);
+        *work -= freed;
+        table.leave().take(freed).for_each(drop);
+        if !table.is_empty() {
+            return false;
+        }
+        if table.capacity() > RECYCLED {
+            // That is enough for one call.
+            *work = 0;
+        }
+        self.0 = None;
+        true
+    }
 }

@@ -1,9 +1,9 @@
 use super::{LatePolicy, ProcessLate};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, OwnContext, Routes as _, Splitter};
+use crate::state::Map;
 use crate::time::Timestamp;
 use crate::window::{Aggregate, Late, Pane, Window, WindowContext, WindowProcess, WindowResult};
-use rustc_hash::FxHashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -408,7 +408,7 @@ impl<F, R, L> fmt::Debug for Applied<F, R, L> {
 pub struct Processed<P: WindowProcess, L> {
     pub(super) process: P,
     pub(super) keep: Option<usize>,
-    pub(super) keys: FxHashMap<P::Key, P::KeyState>,
+    pub(super) keys: Map<P::Key, Option<P::KeyState>>,
     pub(super) taps: OwnContext<P::Out>,
     pub(super) late: PhantomData<fn() -> L>,
 }
@@ -453,7 +453,8 @@ where
     ) -> Result<(), StreamError> {
         let Firing { key, window, pane, watermark } = firing;
         let at = window.max_timestamp();
-        let mut key_state = self.keys.remove(key);
+        let slot = self.keys.find(key);
+        let mut key_state = slot.and_then(|slot| self.keys.value_mut(slot)?.take());
         self.taps.set(at, watermark);
         let (key_state_ref, taps) = (&mut key_state, &mut self.taps);
         let mut cx =
@@ -461,8 +462,15 @@ where
         let routes = self.process.process(key, elements.evict(self.keep), &mut cx);
         let result = routes.route(at, out);
         self.taps.flush(at, out);
-        if let Some(key_state) = key_state {
-            self.keys.insert(key.clone(), key_state);
+        match (slot, key_state) {
+            (None, None) => {}
+            (None, key_state) => _ = self.keys.enter(key, || key_state),
+            (Some(slot), None) => drop(self.keys.remove(slot)),
+            (Some(slot), key_state) => {
+                if let Some(place) = self.keys.value_mut(slot) {
+                    *place = key_state;
+                }
+            }
         }
         result
     }

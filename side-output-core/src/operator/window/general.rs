@@ -1,8 +1,8 @@
-use super::table::RECYCLED;
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::operator::AtEnd;
 use crate::output::{Collect, Collector};
+use crate::state::{Map, Slab};
 use crate::time::Timestamp;
 use crate::window::{
     Assigner, Firings, Pane, Timers, Trigger, TriggerContext, TriggerOf, Verdict, Window,
@@ -12,10 +12,9 @@ use std::hash::Hash;
 
 /// Windows that merge, or have a trigger of their own: each key has its list of them.
 pub(super) struct General<K, C, S, TS> {
-    /// The windows; a slot is free after its window is gone.
-    slots: Vec<Option<Kept<K, C, S, TS>>>,
-    free: Vec<u32>,
-    keys: FxHashMap<K, Vec<u32>>,
+    slots: Slab<Kept<C, S, TS>>,
+    /// The slots of each key's windows.
+    keys: Map<K, Vec<u32>>,
     timers: Timers,
     /// How many windows were ever opened.
     opened: u64,
@@ -24,8 +23,9 @@ pub(super) struct General<K, C, S, TS> {
 }
 
 /// One window of one key.
-struct Kept<K, C, S, TS> {
-    key: K,
+struct Kept<C, S, TS> {
+    /// Where its key stands.
+    owner: u32,
     window: Window,
     /// `None` after a purge.
     contents: Option<C>,
@@ -38,24 +38,25 @@ struct Kept<K, C, S, TS> {
     age: u64,
 }
 
-impl<K, C, S, TS> General<K, C, S, TS> {
+impl<K: Hash + Eq, C, S, TS> General<K, C, S, TS> {
     pub(super) fn new() -> Self {
         Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-            keys: FxHashMap::default(),
+            slots: Slab::new(),
+            keys: Map::new(),
             timers: Timers::new(),
             opened: 0,
             renewals: FxHashMap::default(),
         }
     }
+}
 
-    pub(super) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+impl<K, C, S, TS> General<K, C, S, TS> {
+    pub(super) const fn len(&self) -> usize {
+        self.slots.len()
     }
 
-    fn kept(&mut self, slot: u32) -> &mut Kept<K, C, S, TS> {
-        self.slots[slot as usize].as_mut().expect("a window that is kept")
+    fn kept(&mut self, slot: u32) -> &mut Kept<C, S, TS> {
+        self.slots.get_mut(slot).expect("a window that is kept")
     }
 }
 
@@ -101,14 +102,15 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         Tr: TriggerOf<T, A::Merging, State = TS>,
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
-        let slots = self.keys.get(key).map_or(&[][..], Vec::as_slice);
-        let window_of = |slot: u32| self.slots[slot as usize].as_ref().map(|kept| kept.window);
+        let slots = self.keys.find(key).and_then(|owner| self.keys.get(owner));
+        let slots = slots.map_or(&[][..], |(_, slots)| slots);
+        let window_of = |slot: u32| self.slots.get(slot).map(|kept| kept.window);
         if A::MERGES {
             let touching = |slot: &u32| window_of(*slot).is_some_and(|kept| kept.touches(&window));
             let touched: Vec<u32> = slots.iter().copied().filter(touching).collect();
             // A record that touches a session that is kept is not late, however old it is.
             if !touched.is_empty() {
-                return Some(self.merge(parts, touched, window));
+                return Some(self.merge(parts, key, touched, window));
             }
         } else if let Some(slot) = slots.iter().find(|slot| window_of(**slot) == Some(window)) {
             return Some(*slot);
@@ -120,7 +122,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         let age = self.opened;
         self.opened += 1;
         let kept = Kept {
-            key: key.clone(),
+            owner: self.keys.enter(key, Vec::new),
             window,
             contents: None,
             side: S::default(),
@@ -129,16 +131,18 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
             firings: Firings::default(),
             age,
         };
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 windows at a time")
-        });
-        self.slots[slot as usize] = Some(kept);
-        match self.keys.get_mut(key) {
-            Some(slots) => slots.push(slot),
-            None => drop(self.keys.insert(key.clone(), vec![slot])),
-        }
+        let slot = self.insert(kept);
         self.timers.insert((window.cleanup(parts.lateness), age, slot));
+        slot
+    }
+
+    /// Puts a window into its key's list.
+    fn insert(&mut self, kept: Kept<C, S, TS>) -> u32 {
+        let owner = kept.owner;
+        let slot = self.slots.insert(kept);
+        if let Some(slots) = self.keys.value_mut(owner) {
+            slots.push(slot);
+        }
         slot
     }
 
@@ -146,6 +150,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     fn merge<T, A, Tr, B>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
+        key: &K,
         mut touched: Vec<u32>,
         window: Window,
     ) -> u32
@@ -165,7 +170,6 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         let mut states = Vec::with_capacity(touched.len());
         for slot in touched {
             let other = self.remove(parts.lateness, slot);
-            self.free.push(slot);
             merged.window = merged.window.cover(&other.window);
             merged.contents = match (merged.contents.take(), other.contents) {
                 (Some(mut contents), Some(other)) => {
@@ -182,43 +186,41 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         // The timers of what went into it are gone; the trigger says which it needs now.
         let cleanup = merged.window.cleanup(parts.lateness);
         merged.timers.clear();
-        self.timers.insert((cleanup, merged.age, slot));
-        if let Some(slots) = self.keys.get_mut(&merged.key) {
-            slots.push(slot);
-        } else {
-            self.keys.insert(merged.key.clone(), vec![slot]);
-        }
+        merged.owner = self.keys.enter(key, Vec::new);
+        let (window, age) = (merged.window, merged.age);
+        let slot = self.insert(merged);
+        self.timers.insert((cleanup, age, slot));
         if states.is_empty() {
             // It has only grown.
             states.push(TS::default());
         }
+        let merged = self.slots.get_mut(slot).expect("a window that is kept");
         let mut cx = TriggerContext {
-            window: merged.window,
+            window,
             watermark: parts.watermark,
             cleanup,
             own: &mut merged.timers,
             all: &mut self.timers,
-            age: merged.age,
+            age,
             slot,
         };
         for state in states {
             parts.trigger.merge(&mut merged.state, state, &mut cx);
         }
-        self.slots[slot as usize] = Some(merged);
         slot
     }
 
     /// Takes a window out, with its timers and its place in the key's list.
-    fn remove(&mut self, lateness: i64, slot: u32) -> Kept<K, C, S, TS> {
-        let kept = self.slots[slot as usize].take().expect("a window that is kept");
+    fn remove(&mut self, lateness: i64, slot: u32) -> Kept<C, S, TS> {
+        let kept = self.slots.remove(slot).expect("a window that is kept");
         self.timers.remove(&(kept.window.cleanup(lateness), kept.age, slot));
         for at in &kept.timers {
             self.timers.remove(&(*at, kept.age, slot));
         }
-        if let Some(slots) = self.keys.get_mut(&kept.key) {
+        if let Some(slots) = self.keys.value_mut(kept.owner) {
             slots.retain(|other| *other != slot);
             if slots.is_empty() {
-                self.keys.remove(&kept.key);
+                drop(self.keys.remove(kept.owner));
             }
         }
         kept
@@ -237,8 +239,8 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let (watermark, slots) = (parts.watermark, &mut self.slots);
-        let kept = slots[slot as usize].as_mut().expect("a window that is kept");
+        let watermark = parts.watermark;
+        let kept = self.slots.get_mut(slot).expect("a window that is kept");
         let mut cx = TriggerContext {
             window: kept.window,
             watermark,
@@ -253,7 +255,8 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
             Some(contents) => parts.body.add(contents, value),
             None => kept.contents = Some(parts.body.first(value)),
         }
-        kept.obey(&mut parts.body, verdict, watermark, None, out)
+        let key = self.keys.get(kept.owner).map(|(key, _)| key);
+        kept.obey(&mut parts.body, key, verdict, watermark, None, out)
     }
 
     pub(super) fn on_watermark<T, A, Tr, B, Out>(
@@ -275,7 +278,8 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 return Ok(Progress::More);
             }
             self.timers.pop_first();
-            let kept = self.slots[slot as usize].as_mut().expect("a window that is kept");
+            let kept = self.slots.get_mut(slot).expect("a window that is kept");
+            let key = self.keys.get(kept.owner).map(|(key, _)| key);
             let cleanup = kept.window.cleanup(parts.lateness);
             if let Some(index) = kept.timers.iter().position(|own| *own == at) {
                 kept.timers.swap_remove(index);
@@ -295,7 +299,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                     slot,
                 };
                 let verdict = parts.trigger.on_timer(at, &mut kept.state, &mut cx);
-                kept.obey(&mut parts.body, verdict, watermark, Some(at), out)?;
+                kept.obey(&mut parts.body, key, verdict, watermark, Some(at), out)?;
                 // Those of a window that ends stop there, if they go on at all.
                 if watermark == Timestamp::MAX
                     && kept.timers.len() > set
@@ -309,38 +313,27 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 }
             }
             if at == cleanup {
-                let kept = self.kept(slot);
                 if parts.finals
-                    && let Some(contents) = &mut kept.contents
+                    && let (Some(contents), Some(key)) = (&mut kept.contents, key)
                     && !parts.body.is_empty(contents)
                 {
-                    let (key, window, pane) = (&kept.key, kept.window, Pane::Final);
+                    let (window, pane) = (kept.window, Pane::Final);
                     let firing = Firing { key, window, pane, watermark };
                     parts.body.fire(firing, contents, &mut kept.side, out)?;
                 }
                 drop(self.remove(parts.lateness, slot));
-                self.free.push(slot);
-                self.shrink();
             }
         }
         Ok(Progress::Done)
     }
-
-    /// Gives memory back after many keys have gone.
-    fn shrink(&mut self) {
-        if self.slots.len() > RECYCLED && self.free.len() == self.slots.len() {
-            *self = Self { opened: self.opened, ..Self::new() };
-        } else if self.keys.capacity() > RECYCLED && self.keys.len() < self.keys.capacity() / 8 {
-            self.keys.shrink_to(self.keys.len() * 2);
-        }
-    }
 }
 
-impl<K, C, S, TS> Kept<K, C, S, TS> {
+impl<C, S, TS> Kept<C, S, TS> {
     /// Does what the trigger said; `timer` is the time of the timer that it spoke at.
-    fn obey<T, B, Out>(
+    fn obey<K, T, B, Out>(
         &mut self,
         body: &mut B,
+        key: Option<&K>,
         verdict: Verdict,
         watermark: Timestamp,
         timer: Option<Timestamp>,
@@ -351,10 +344,10 @@ impl<K, C, S, TS> Kept<K, C, S, TS> {
         Out: Collect<B::Out>,
     {
         if verdict.fires()
-            && let Some(contents) = &mut self.contents
+            && let (Some(contents), Some(key)) = (&mut self.contents, key)
             && !body.is_empty(contents)
         {
-            let (key, window) = (&self.key, self.window);
+            let window = self.window;
             let pane = self.firings.next(window, timer.unwrap_or(watermark), timer.is_none());
             let firing = Firing { key, window, pane, watermark };
             body.fire(firing, contents, &mut self.side, out)?;

@@ -1,19 +1,11 @@
-use super::table::{RECYCLED, hash_of};
-use super::wheel::{Ripe, Timer, Wheel};
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
+use crate::state::{Index, KeyHash, Next, Ripe, Slab, Timer, WORK, Wheel};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Firings, Pane, Window};
-use hashbrown::HashTable;
 use std::hash::Hash;
 use std::mem;
-
-/// How many buckets of timers are looked at in one go: they may have nothing to say.
-const TURNED: usize = 1024;
-
-/// Dead timers that are not worth a sweep.
-const SWEEP: usize = 1024;
 
 /// No session.
 const NONE: u32 = u32::MAX;
@@ -24,16 +16,15 @@ const NONE: u32 = u32::MAX;
 /// ends, because the session has grown, is set again at the end that it has now.
 pub(super) struct Sessions<K, C, S> {
     /// Where the newest session of each key stands, and with it the key.
-    index: HashTable<u32>,
-    kept: Slab<K, C, S>,
+    index: Index,
+    kept: Kept<K, C, S>,
     /// The sessions that one record touches: empty but for its memory.
     touched: Vec<u32>,
 }
 
 /// All sessions, and when something is to happen to them.
-struct Slab<K, C, S> {
-    slots: Vec<Option<Session<K, C, S>>>,
-    free: Vec<u32>,
+struct Kept<K, C, S> {
+    slots: Slab<Session<K, C, S>>,
     wheel: Wheel,
     /// How many sessions were ever opened.
     opened: u64,
@@ -66,14 +57,13 @@ impl<K, C, S> Session<K, C, S> {
 }
 
 impl<K, C, S> Sessions<K, C, S> {
-    pub(super) fn new() -> Self {
-        let (slots, free, wheel) = (Vec::new(), Vec::new(), Wheel::new());
-        let kept = Slab { slots, free, wheel, opened: 0 };
-        Self { index: HashTable::new(), kept, touched: Vec::new() }
+    pub(super) const fn new() -> Self {
+        let kept = Kept { slots: Slab::new(), wheel: Wheel::new(), opened: 0 };
+        Self { index: Index::new(), kept, touched: Vec::new() }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.kept.slots.len() - self.kept.free.len()
+    pub(super) const fn len(&self) -> usize {
+        self.kept.slots.len()
     }
 }
 
@@ -92,7 +82,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let hash = hash_of(&key);
+        let hash = parts.hash.of(&key);
         let mut windows = parts.assigner.assign(at);
         let Some(mut window) = windows.next() else { return parts.late(value, at, out) };
         let mut taken = false;
@@ -143,8 +133,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
     /// The newest session of the key.
     #[inline]
     fn find(&self, hash: u64, key: &K) -> u32 {
-        let Self { index, kept, .. } = self;
-        index.find(hash, |slot| kept.get(*slot).key == *key).copied().unwrap_or(NONE)
+        self.index.find(hash, |slot| self.kept.is_of(slot, key)).unwrap_or(NONE)
     }
 
     #[inline(always)]
@@ -161,9 +150,9 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         B: WindowBody<K, T, Contents = C, Side = S>,
         Out: Collect<B::Out>,
     {
-        let Self { index, kept, .. } = self;
-        let slot = if let Some(newest) = index.find_mut(hash, |slot| kept.get(*slot).key == key) {
-            let session = kept.get_mut(*newest);
+        let newest = self.find(hash, &key);
+        if newest != NONE {
+            let session = self.kept.get_mut(newest);
             if window.start() <= session.window.end() {
                 let grown = session.window.cover(&window);
                 // The others end before it starts.
@@ -179,13 +168,15 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 }
                 return self.join(parts, hash, key, window, value, out);
             }
-            *newest = kept.open(parts, key, window, value, *newest);
-            *newest
+        }
+        let slot = self.kept.open(parts, key, window, value, newest);
+        let Self { index, kept, .. } = self;
+        let hash_at = |slot| kept.hash_at(&parts.hash, slot);
+        if newest == NONE {
+            index.insert(hash, slot, kept.slots.end(), hash_at);
         } else {
-            let slot = kept.open(parts, key, window, value, NONE);
-            index.insert_unique(hash, slot, |slot| hash_of(&kept.get(*slot).key));
-            slot
-        };
+            index.replace(hash, newest, slot, hash_at);
+        }
         if window.max_timestamp() <= parts.watermark {
             return self.kept.update(parts, slot, out);
         }
@@ -222,15 +213,13 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         let slot = if self.touched.is_empty() {
             self.kept.open(parts, key, window, value, older)
         } else {
-            let slot = self.kept.merge(parts, &mut self.touched, window, older);
+            let slot = self.kept.merge(parts, &mut self.touched, window);
             parts.body.add(&mut self.kept.get_mut(slot).contents, value);
             slot
         };
         self.kept.link(newer, slot);
-        if newer == NONE
-            && let Some(first) = self.index.find_mut(hash, |slot| *slot == newest)
-        {
-            *first = slot;
+        if newer == NONE {
+            self.index.replace(hash, newest, slot, |slot| self.kept.hash_at(&parts.hash, slot));
         }
         if self.kept.get(slot).window.max_timestamp() <= parts.watermark {
             return self.kept.update(parts, slot, out);
@@ -248,30 +237,26 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         Out: Collect<B::Out>,
     {
         let Parts { watermark, lateness, .. } = *parts;
-        let mut turned = 0;
+        // To move a timer is much less than to fire.
+        let mut work = 8 * WORK;
         loop {
-            let Some(timer) = self.kept.wheel.first() else {
-                if !self.kept.ripen(watermark, lateness) {
-                    return Ok(Progress::Done);
-                }
-                turned += 1;
-                if turned == TURNED {
-                    return Ok(Progress::More);
-                }
-                continue;
+            let Kept { slots, wheel, .. } = &mut self.kept;
+            let timer = match wheel.next(watermark, &mut work, |t| is_ripe(slots, t, lateness)) {
+                Next::Due(timer) => timer,
+                Next::Nothing => return Ok(Progress::Done),
+                Next::Busy => return Ok(Progress::More),
             };
-            match is_ripe(&mut self.kept.slots, timer, lateness) {
-                Ripe::Now if !out.may_fire() => return Ok(Progress::More),
-                Ripe::Now => {
-                    self.kept.wheel.pop();
-                    self.end(parts, timer, out)?;
-                }
-                Ripe::Later(at) => {
-                    self.kept.wheel.pop();
-                    self.kept.wheel.push(Timer { at, ..timer });
-                }
-                Ripe::Never => self.kept.wheel.pop(),
+            let ripe = is_ripe(slots, timer, lateness);
+            if work == 0 || (ripe == Ripe::Now && !out.may_fire()) {
+                return Ok(Progress::More);
             }
+            wheel.pop();
+            match ripe {
+                Ripe::Now => self.end(parts, timer, out)?,
+                Ripe::Later(at) => wheel.push(Timer { at, ..timer }),
+                Ripe::Never => {}
+            }
+            work -= 1;
         }
     }
 
@@ -307,7 +292,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 return Ok(());
             }
         }
-        let Session { key, contents, side, .. } = self.remove(slot);
+        let Session { key, contents, side, .. } = self.remove(&parts.hash, slot);
         if let Some(pane) = last {
             parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
         }
@@ -316,52 +301,51 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
 
     /// Takes a session out of its key's list.
     #[inline]
-    fn remove(&mut self, slot: u32) -> Session<K, C, S> {
-        let session = self.kept.take(slot);
-        self.kept.free.push(slot);
-        if session.newer == NONE
-            && let Ok(mut entry) =
-                self.index.find_entry(hash_of(&session.key), |first| *first == slot)
-        {
+    fn remove(&mut self, hasher: &KeyHash, slot: u32) -> Session<K, C, S> {
+        let Self { index, kept, .. } = self;
+        let session = kept.take(slot);
+        kept.link(session.newer, session.older);
+        if session.newer == NONE {
+            let (hash, hash_at) = (hasher.of(&session.key), |slot| kept.hash_at(hasher, slot));
             if session.older == NONE {
-                entry.remove();
+                index.remove(hash, slot, kept.slots.end(), hash_at);
             } else {
-                *entry.get_mut() = session.older;
+                index.replace(hash, slot, session.older, hash_at);
             }
         }
-        self.kept.link(session.newer, session.older);
-        self.shrink();
         session
-    }
-
-    /// Gives memory back after many sessions have gone.
-    #[inline]
-    fn shrink(&mut self) {
-        if self.kept.slots.len() > RECYCLED && self.len() == 0 {
-            let opened = self.kept.opened;
-            *self = Self::new();
-            self.kept.opened = opened;
-        } else if self.index.capacity() > RECYCLED && self.index.len() < self.index.capacity() / 8 {
-            let Self { index, kept, .. } = self;
-            index.shrink_to(index.len() * 2, |slot| hash_of(&kept.get(*slot).key));
-        }
     }
 }
 
-impl<K, C, S> Slab<K, C, S> {
+impl<K: Hash + Eq, C, S> Kept<K, C, S> {
+    /// Whether this is a session of the key.
+    #[inline]
+    fn is_of(&self, slot: u32, key: &K) -> bool {
+        self.slots.get(slot).is_some_and(|session| session.key == *key)
+    }
+
+    /// The hash of the key whose newest session this is.
+    #[inline]
+    fn hash_at(&self, hasher: &KeyHash, slot: u32) -> Option<u64> {
+        let session = self.slots.get(slot).filter(|session| session.newer == NONE)?;
+        Some(hasher.of(&session.key))
+    }
+}
+
+impl<K, C, S> Kept<K, C, S> {
     #[inline]
     fn get(&self, slot: u32) -> &Session<K, C, S> {
-        self.slots[slot as usize].as_ref().expect("a session that is kept")
+        self.slots.get(slot).expect("a session that is kept")
     }
 
     #[inline]
     fn get_mut(&mut self, slot: u32) -> &mut Session<K, C, S> {
-        self.slots[slot as usize].as_mut().expect("a session that is kept")
+        self.slots.get_mut(slot).expect("a session that is kept")
     }
 
     #[inline]
     fn take(&mut self, slot: u32) -> Session<K, C, S> {
-        self.slots[slot as usize].take().expect("a session that is kept")
+        self.slots.remove(slot).expect("a session that is kept")
     }
 
     /// Makes two sessions neighbours in their key's list.
@@ -405,12 +389,7 @@ impl<K, C, S> Slab<K, C, S> {
         };
         let next = session.next(parts.lateness);
         self.opened += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            let slot = u32::try_from(self.slots.len() - 1).ok().filter(|slot| *slot != NONE);
-            slot.expect("fewer than 2^32 sessions at a time")
-        });
-        self.slots[slot as usize] = Some(session);
+        let slot = self.slots.insert(session);
         if older != NONE {
             self.get_mut(older).newer = slot;
         }
@@ -418,48 +397,35 @@ impl<K, C, S> Slab<K, C, S> {
         slot
     }
 
-    /// Makes one session of those in `touched`, which it empties, and `window`. It is the next
-    /// newer one of `older`.
+    /// Makes one session of those in `touched`, which it empties, and `window`.
     fn merge<T, A, Tr, B>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
         touched: &mut Vec<u32>,
         window: Window,
-        older: u32,
     ) -> u32
     where
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
         // The last one is the oldest.
-        let mut slot = touched.pop().expect("a session that is touched");
-        let before = self.get(slot).window;
-        let has_changed = !touched.is_empty() || before.cover(&window) != before;
-        if !touched.is_empty() {
-            let mut merged = self.take(slot);
-            while let Some(other) = touched.pop() {
-                let session = self.take(other);
-                merged.window = merged.window.cover(&session.window);
-                parts.body.merge(&mut merged.contents, session.contents);
-                parts.body.merge_side(&mut merged.side, session.side);
-                merged.firings.merge(session.firings);
-                if session.age < merged.age {
-                    // Its timer is the one that stays: timers go by the age.
-                    (merged.age, merged.timer) = (session.age, session.timer);
-                    self.free.push(mem::replace(&mut slot, other));
-                } else {
-                    self.free.push(other);
-                }
-            }
-            self.slots[slot as usize] = Some(merged);
-            self.link(slot, older);
+        let slot = touched.pop().expect("a session that is touched");
+        let mut session = self.slots.get_mut(slot).expect("a session that is kept");
+        let (before, age) = (session.window, session.age);
+        while let Some(other) = touched.pop() {
+            let other = self.take(other);
+            session = self.get_mut(slot);
+            session.window = session.window.cover(&other.window);
+            parts.body.merge(&mut session.contents, other.contents);
+            parts.body.merge_side(&mut session.side, other.side);
+            session.firings.merge(other.firings);
+            session.age = session.age.min(other.age);
         }
-        let session = self.get_mut(slot);
         session.window = session.window.cover(&window);
         let is_due = session.window.max_timestamp() > parts.watermark;
-        session.due = is_due || (session.due && !has_changed);
+        session.due = is_due || (session.due && session.window == before);
         let next = session.next(parts.lateness);
-        if next < session.timer {
-            // It had fired and waited to be freed; now it is to fire again.
+        // Timers go by the age. One that had fired and waited to be freed may have to fire again.
+        if session.age != age || next < session.timer {
             self.set(slot, next);
         }
         self.sweep();
@@ -490,33 +456,25 @@ impl<K, C, S> Slab<K, C, S> {
     fn set(&mut self, slot: u32, at: Timestamp) {
         let session = self.get_mut(slot);
         session.timer = at;
-        let age = session.age;
-        self.wheel.push(Timer { at, age, slot });
+        let order = session.age;
+        self.wheel.push(Timer { at, order, slot });
     }
 
-    /// Lets the wheel go on; false if there is nothing by the watermark.
-    fn ripen(&mut self, watermark: Timestamp, lateness: i64) -> bool {
-        let Self { slots, wheel, .. } = self;
-        wheel.ripen(watermark, |timer| is_ripe(slots, timer, lateness))
-    }
-
-    /// Forgets dead timers as soon as they are two of three.
+    /// Forgets dead timers, of which a merge leaves some.
     fn sweep(&mut self) {
-        let Self { slots, free, wheel, .. } = self;
-        if wheel.len() > 3 * (slots.len() - free.len()) + SWEEP {
-            wheel.retain(|timer| {
-                let session = slots[timer.slot as usize].as_ref();
-                session.is_some_and(|kept| kept.age == timer.age && kept.timer == timer.at)
-            });
-        }
+        let Self { slots, wheel, .. } = self;
+        wheel.sweep(slots.len(), |timer| {
+            let session = slots.get(timer.slot);
+            session.is_some_and(|kept| kept.age == timer.order && kept.timer == timer.at)
+        });
     }
 }
 
 /// Whether the session is due at the time of its timer. If it has grown, it waits for its end.
 #[inline]
-fn is_ripe<K, C, S>(slots: &mut [Option<Session<K, C, S>>], timer: Timer, lateness: i64) -> Ripe {
-    match &mut slots[timer.slot as usize] {
-        Some(session) if session.age == timer.age && session.timer == timer.at => {
+fn is_ripe<K, C, S>(slots: &mut Slab<Session<K, C, S>>, timer: Timer, lateness: i64) -> Ripe {
+    match slots.get_mut(timer.slot) {
+        Some(session) if session.age == timer.order && session.timer == timer.at => {
             session.timer = session.next(lateness);
             if session.timer == timer.at { Ripe::Now } else { Ripe::Later(session.timer) }
         }

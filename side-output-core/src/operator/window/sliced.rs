@@ -1,15 +1,15 @@
-use super::aligned::next_update;
-use super::numbers::Numbers;
-use super::table::{Entry, Pool, RECYCLED, Table, WORK, hash_of};
+use super::aligned::Updates;
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
+use crate::state::{Entry, Map, Pool, RECYCLED, Segments, Table, WORK};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
-use rustc_hash::FxHashMap;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::VecDeque;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::hash::Hash;
+use std::mem;
 use std::ops::Range;
 
 /// Windows that overlap: a record is kept once, in its slice of time, for all of its windows.
@@ -20,8 +20,10 @@ use std::ops::Range;
 pub(super) struct Sliced<K, C> {
     /// In their order in time.
     slices: Vec<Slice<K, C>>,
+    /// So many slices at the front are gone; they are taken out when they are more than half.
+    gone: usize,
     /// Windows that have a record, in the order in which they end.
-    open: VecDeque<Open<K>>,
+    open: VecDeque<Open>,
     /// The slice that took the last record.
     hot: usize,
     /// The watermark at which there is something to do.
@@ -31,7 +33,9 @@ pub(super) struct Sliced<K, C> {
     /// How many of them are kept.
     kept: usize,
     pool: Pool<K, Part<C>>,
-    numbers: Numbers<K>,
+    /// Numbers for the keys, with how many slices hold each: what slices keep of a key is put
+    /// together by its number, without a look-up.
+    numbers: Map<K, u32>,
     assembly: Assembly<C>,
     /// The slices that hold the key of a late update, and where.
     found: Vec<(usize, usize)>,
@@ -56,34 +60,32 @@ struct Part<C> {
 }
 
 /// A window without what it holds, which is in the slices.
-struct Open<K> {
+struct Open {
     window: Window,
     /// The watermark has passed its end: late records fire at once.
     complete: bool,
-    /// Late updates of each key.
-    updates: FxHashMap<K, u32>,
+    updates: Updates,
 }
 
 /// The window that is firing, put together from its slices. It takes several turns if it is large.
+///
+/// If the next one begins where it does, only the slices are added that it has not.
 struct Assembly<C> {
-    stage: Stage,
+    /// The slices that were added.
+    added: Range<usize>,
+    /// So many entries of the next slice were added.
+    slot: usize,
     /// By the numbers of the keys.
-    sums: Vec<Option<Sum<C>>>,
-    /// Keys by when they came to the window. One that came to an earlier slice later stands there
-    /// twice; its first place is the right one.
-    order: Vec<(u64, u32)>,
-}
-
-#[derive(Clone, Copy)]
-enum Stage {
-    Empty,
-    /// What comes next is this entry of that slice.
-    Adding {
-        slice: usize,
-        slot: usize,
-    },
-    /// So many of the order have fired.
-    Firing(usize),
+    sums: Segments<Option<Sum<C>>>,
+    /// Keys by when they came to the window, slice by slice. One that came to an earlier slice later
+    /// stands there twice; its first place is the right one.
+    order: Segments<(u64, u32)>,
+    /// Where the keys of each slice end in this order.
+    ends: Vec<usize>,
+    /// The next key of each slice: when it came, its place in the order, and where the slice ends.
+    queue: BinaryHeap<Reverse<(u64, usize, usize)>>,
+    /// The window is put together, and the queue is what is still to fire.
+    firing: bool,
 }
 
 /// What a window holds of one key.
@@ -92,22 +94,33 @@ struct Sum<C> {
     arrival: u64,
 }
 
-impl<K, C> Sliced<K, C> {
+impl<K: Hash + Eq, C> Sliced<K, C> {
     pub(super) fn new() -> Self {
         Self {
             slices: Vec::new(),
+            gone: 0,
             open: VecDeque::new(),
             hot: 0,
             due: Timestamp::MAX,
             arrivals: 0,
             kept: 0,
             pool: Pool::new(),
-            numbers: Numbers::new(),
-            assembly: Assembly { stage: Stage::Empty, sums: Vec::new(), order: Vec::new() },
+            numbers: Map::new(),
+            assembly: Assembly {
+                added: 0..0,
+                slot: 0,
+                sums: Segments::new(),
+                order: Segments::new(),
+                ends: Vec::new(),
+                queue: BinaryHeap::new(),
+                firing: false,
+            },
             found: Vec::new(),
         }
     }
+}
 
+impl<K, C> Sliced<K, C> {
     pub(super) const fn len(&self) -> usize {
         self.kept
     }
@@ -123,7 +136,7 @@ impl<K, C> Sliced<K, C> {
     fn open(&mut self, window: Window, complete: bool) {
         let place = self.open.binary_search_by(|open| open.window.cmp(&window));
         if let Err(index) = place {
-            self.open.insert(index, Open { window, complete, updates: FxHashMap::default() });
+            self.open.insert(index, Open { window, complete, updates: Updates::default() });
         }
     }
 }
@@ -153,7 +166,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 && slice.first_end > parts.watermark
             {
                 self.hot = index;
-                self.add(parts, hash_of(&key), key, value);
+                self.add(parts, parts.hash.of(&key), key, value);
                 return Ok(());
             }
         }
@@ -179,13 +192,25 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             return parts.late(value, at, out);
         };
         self.hot = index;
-        let hash = hash_of(&key);
+        let hash = parts.hash.of(&key);
         if self.slices[index].first_end > parts.watermark {
-            self.add(parts, hash, key, value);
+            self.add_far(parts, hash, key, value);
             return Ok(());
         }
-        self.add(parts, hash, key.clone(), value);
+        self.add_far(parts, hash, key.clone(), value);
         self.update(parts, hash, key, at, out)
+    }
+
+    /// Adds a record to what has just become the hot slice.
+    #[inline(never)]
+    fn add_far<T, A, Tr, B>(&mut self, parts: &mut Parts<A, Tr, B>, hash: u64, key: K, value: T)
+    where
+        B: WindowBody<K, T, Contents = C>,
+    {
+        match self.slices[self.hot].table.find(hash, &key) {
+            Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
+            None => self.enter(parts, hash, key, value),
+        }
     }
 
     /// Adds a record to the hot slice.
@@ -194,20 +219,28 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
     where
         B: WindowBody<K, T, Contents = C>,
     {
-        let value = Share::Owned(value);
-        if let Some(entry) = self.slices[self.hot].table.find(hash, &key) {
-            parts.body.add(&mut entry.value.contents, value);
-        } else {
-            let contents = parts.body.first(value);
-            self.push(hash, key, contents);
+        match self.slices[self.hot].table.find_near(hash, &key) {
+            Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
+            None => self.enter(parts, hash, key, value),
         }
     }
 
-    /// The first record of a key in the hot slice.
+    /// The first record of a key in the hot slice, most likely.
     #[inline(never)]
-    fn push(&mut self, hash: u64, key: K, contents: C) {
-        let (arrival, number) = (self.arrivals, self.numbers.enter(hash, &key));
-        self.slices[self.hot].table.push(hash, key, Part { contents, arrival, number });
+    fn enter<T, A, Tr, B>(&mut self, parts: &mut Parts<A, Tr, B>, hash: u64, key: K, value: T)
+    where
+        B: WindowBody<K, T, Contents = C>,
+    {
+        let (value, table) = (Share::Owned(value), &mut self.slices[self.hot].table);
+        if let Some(entry) = table.find_far(hash, &key) {
+            return parts.body.add(&mut entry.value.contents, value);
+        }
+        let (arrival, number) = (self.arrivals, self.numbers.enter(&key, || 0));
+        if let Some(slices) = self.numbers.value_mut(number) {
+            *slices += 1;
+        }
+        let part = Part { contents: parts.body.first(value), arrival, number };
+        table.push(&parts.hash, hash, key, part);
         self.arrivals += 1;
         self.kept += 1;
     }
@@ -219,7 +252,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         parts: &Parts<A, Tr, B>,
         at: Timestamp,
     ) -> Option<usize> {
-        let place = self.slices.binary_search_by(|slice| {
+        let place = self.slices[self.gone..].binary_search_by(|slice| {
             if slice.stretch.max_timestamp() < at {
                 Ordering::Less
             } else if at < slice.stretch.start() {
@@ -228,18 +261,36 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 Ordering::Equal
             }
         });
-        let Err(index) = place else { return place.ok() };
-        let mut windows = parts.assigner.assign(at).filter(|window| !parts.is_gone(*window));
-        let last = windows.next()?;
-        let mut first_end = last.max_timestamp();
-        for window in std::iter::once(last).chain(windows) {
-            first_end = window.max_timestamp();
-            let complete = first_end <= parts.watermark;
-            let due = if complete { window.cleanup(parts.lateness) } else { first_end };
+        let index = match place {
+            Ok(index) => return Some(self.gone + index),
+            Err(index) => self.gone + index,
+        };
+        let last = parts.assigner.assign(at).next().filter(|last| !parts.is_gone(*last))?;
+        // Windows that hold a neighbour are open already: the first ones if it is the neighbour
+        // after, and all that follow if it is the one before. So a slice costs what it changes, and
+        // not what it belongs to.
+        let held = self.slices.get(index).map_or(0, |after| {
+            let end = after.stretch.max_timestamp();
+            let from = self.open.partition_point(|open| open.window.max_timestamp() < end);
+            let to = self.open.partition_point(|open| open.window.start() <= at);
+            to.saturating_sub(from)
+        });
+        let before = index.checked_sub(1).filter(|before| *before >= self.gone);
+        let before = before.map(|before| self.slices[before].stretch.start());
+        for window in parts.assigner.assign(at).skip(held) {
+            if parts.is_gone(window) || before.is_some_and(|start| window.start() <= start) {
+                break;
+            }
+            let end = window.max_timestamp();
+            let complete = end <= parts.watermark;
+            let due = if complete { window.cleanup(parts.lateness) } else { end };
             self.due = self.due.min(due);
             self.open(window, complete);
         }
         let (stretch, table) = (parts.assigner.slice(at), self.pool.take());
+        let first = self.open.partition_point(|open| open.window.max_timestamp() < at);
+        let mut holds = self.open.range(first..).map(|open| open.window);
+        let first_end = holds.find(|window| window.contains(at))?.max_timestamp();
         self.slices.insert(index, Slice { stretch, first_end, last, table });
         Some(index)
     }
@@ -267,7 +318,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         let Some(all) = windows.filter(fires).reduce(|all, other| all.cover(&other)) else {
             return Ok(());
         };
-        let mut found = std::mem::take(&mut self.found);
+        let mut found = mem::take(&mut self.found);
         for slice in self.slices_of(all) {
             found.extend(self.slices[slice].table.slot(hash, &key).map(|slot| (slice, slot)));
         }
@@ -283,7 +334,8 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 }
             }
             let Some(Sum { contents, .. }) = sum else { continue };
-            let pane = next_update(&mut self.open[index].updates, &key);
+            let Some(number) = self.numbers.find(&key) else { continue };
+            let pane = self.open[index].updates.next(&parts.hash, number);
             let (key, side) = (key.clone(), B::Side::default());
             parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
         }
@@ -320,144 +372,168 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
-        let (mut gone, mut work) = (0, WORK);
-        let mut progress = Progress::Done;
-        for index in 0..self.open.len() {
-            let Open { window, complete, .. } = self.open[index];
+        let (mut index, mut gone, mut work) = (0, 0, WORK);
+        while let Some(Open { window, complete, .. }) = self.open.get(index) {
+            let (window, complete) = (*window, *complete);
             if window.max_timestamp() > parts.watermark {
                 break;
             }
             let last = parts.is_gone(window);
-            let is_final = last && parts.finals;
+            if complete && !last {
+                // Nothing is to be done until the first that is not complete.
+                index = self.open.partition_point(|open| open.complete);
+                continue;
+            }
+            let mut done = true;
             if !complete {
-                let fired = (window, Pane::OnTime, !is_final);
-                progress = self.fire(parts, fired, &mut work, out)?;
-                self.open[index].complete = progress == Progress::Done;
+                done = self.fire(parts, window, Pane::OnTime, &mut work, out)?;
+                self.open[index].complete = done;
             }
-            if is_final && progress == Progress::Done {
-                let fired = (window, Pane::Final, true);
-                progress = self.fire(parts, fired, &mut work, out)?;
+            if done && last {
+                done = self.open[index].updates.free(&mut work);
             }
-            if progress == Progress::More {
-                break;
+            if done && last && parts.finals {
+                done = self.fire(parts, window, Pane::Final, &mut work, out)?;
             }
+            if !done {
+                self.open.drain(..gone);
+                return Ok(Progress::More);
+            }
+            index += 1;
+            // Windows end in the order of the list, and so do their latenesses.
             gone += usize::from(last);
         }
-        // Windows end in the order of the list, and so do their latenesses.
         self.open.drain(..gone);
-        if progress == Progress::Done {
-            progress = self.free(parts, &mut work);
+        if !self.assembly.clear(&mut work) || !self.free(parts, &mut work) {
+            return Ok(Progress::More);
         }
-        if progress == Progress::Done {
-            self.due = self.next_due(parts.lateness);
+        let sums = &mut self.assembly.sums;
+        if sums.len() > RECYCLED && self.numbers.len() < sums.len() / 8 {
+            sums.drop_segment();
+            return Ok(Progress::More);
         }
-        Ok(progress)
+        self.due = self.next_due(parts.lateness);
+        Ok(Progress::Done)
     }
 
-    /// Fires for the keys of a window; what was put together goes with the last of its firings.
+    /// Fires for the keys of a window; whether it has for all of them.
     fn fire<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
-        (window, pane, last): (Window, Pane, bool),
+        window: Window,
+        pane: Pane,
         work: &mut usize,
         out: &mut Collector<'_, Out>,
-    ) -> Result<Progress, StreamError>
+    ) -> Result<bool, StreamError>
     where
         B: WindowBody<K, T, Contents = C>,
         Out: Collect<B::Out>,
     {
-        let Some(mut done) = self.assemble(&mut parts.body, window, work) else {
-            return Ok(Progress::More);
-        };
-        let Self { assembly: Assembly { stage, sums, order }, numbers, .. } = self;
+        if !self.assemble(&mut parts.body, window, work) {
+            return Ok(false);
+        }
+        let Self { assembly: Assembly { sums, order, queue, firing, .. }, numbers, .. } = self;
         let watermark = parts.watermark;
         while out.may_fire() {
-            let Some((arrival, number)) = order.get(done) else { break };
-            done += 1;
-            let (place, key) = (&mut sums[*number as usize], numbers.key(*number));
-            // Not if this is a place that the key had before an earlier one was found.
-            let sum = place.take_if(|sum| sum.arrival == *arrival);
-            let (Some(mut sum), Some(key)) = (sum, key) else { continue };
-            let mut side = B::Side::default();
-            if last {
-                let (key, contents) = (key.clone(), sum.contents);
-                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
-            } else {
-                let firing = Firing { key, window, pane, watermark };
-                parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
-                *place = Some(sum);
+            let Some(mut next) = queue.peek_mut() else { break };
+            let Reverse((arrival, place, end)) = *next;
+            match order.get(place + 1) {
+                Some((arrival, _)) if place + 1 < end => {
+                    *next = Reverse((*arrival, place + 1, end));
+                }
+                _ => _ = PeekMut::pop(next),
             }
+            let Some((_, number)) = order.get(place) else { continue };
+            let sum = sums.get_mut(*number as usize).and_then(Option::as_mut);
+            // Not if this is a place that the key had before an earlier one was found.
+            let sum = sum.filter(|sum| sum.arrival == arrival);
+            let (Some(sum), Some((key, _))) = (sum, numbers.get(*number)) else { continue };
+            let (firing, mut side) = (Firing { key, window, pane, watermark }, B::Side::default());
+            parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
         }
-        if done < order.len() {
-            *stage = Stage::Firing(done);
-            return Ok(Progress::More);
-        }
-        if last {
-            self.assembly.end();
-        } else {
-            *stage = Stage::Firing(0);
-        }
-        Ok(Progress::Done)
+        *firing = !queue.is_empty();
+        Ok(queue.is_empty())
     }
 
-    /// Puts the window together, by `work` parts at most. How many of its keys have fired if it is
-    /// ready.
-    fn assemble<T, B>(&mut self, body: &mut B, window: Window, work: &mut usize) -> Option<usize>
+    /// Puts the window together, by `work` parts at most; whether it is.
+    fn assemble<T, B>(&mut self, body: &mut B, window: Window, work: &mut usize) -> bool
     where
         B: WindowBody<K, T, Contents = C>,
     {
+        if self.assembly.firing {
+            return true;
+        }
         let slices = self.slices_of(window);
-        let Assembly { stage, sums, order } = &mut self.assembly;
-        let (start, mut from) = match *stage {
-            Stage::Firing(done) => return Some(done),
-            Stage::Adding { slice, slot } => (slice, slot),
-            Stage::Empty => {
-                sums.resize_with(self.numbers.end(), || None);
-                (slices.start, 0)
+        let begins = self.assembly.added.start == slices.start;
+        if !(begins && self.assembly.added.end <= slices.end) {
+            if !self.assembly.clear(work) {
+                return false;
             }
-        };
-        for slice in start..slices.end {
-            let table = &self.slices[slice].table;
-            let to = table.len().min(from + *work);
-            for Entry { value, .. } in table.range(from..to) {
-                if add::<K, T, B>(body, &mut sums[value.number as usize], value) {
+            self.assembly.added = slices.start..slices.start;
+        }
+        let Assembly { added, slot, sums, order, ends, .. } = &mut self.assembly;
+        while sums.len() < self.numbers.end() {
+            if *work == 0 {
+                return false;
+            }
+            *work -= 1;
+            // A cache line or so: much less than a part.
+            (0..8).for_each(|_| sums.push(None));
+        }
+        while added.end < slices.end {
+            let entries = self.slices[added.end].table.run(*slot);
+            if entries.is_empty() {
+                (added.end, *slot) = (added.end + 1, 0);
+                if order.len() > ends.last().copied().unwrap_or(0) {
+                    ends.push(order.len());
+                }
+                continue;
+            }
+            let count = entries.len().min(*work);
+            if count == 0 {
+                return false;
+            }
+            for Entry { value, .. } in &entries[..count] {
+                if let Some(sum) = sums.get_mut(value.number as usize)
+                    && add::<K, T, B>(body, sum, value)
+                {
                     order.push((value.arrival, value.number));
                 }
             }
-            *work -= to - from;
-            if to < table.len() {
-                *stage = Stage::Adding { slice, slot: to };
-                return None;
-            }
-            from = 0;
+            *work -= count;
+            *slot += count;
         }
-        // Sorted already but for a few, or made of a few runs.
-        order.sort_by_key(|(arrival, _)| *arrival);
-        *stage = Stage::Firing(0);
-        Some(0)
+        self.assembly.begin();
+        true
     }
 
-    /// Frees the slices whose windows are all gone.
-    fn free<A: Assigner, Tr, B>(&mut self, parts: &Parts<A, Tr, B>, work: &mut usize) -> Progress {
-        let (mut gone, mut progress) = (0, Progress::Done);
-        for slice in &mut self.slices {
-            if !parts.is_gone(slice.last) {
-                break;
-            }
+    /// Frees the slices whose windows are all gone; whether all of them are.
+    fn free<A: Assigner, Tr, B>(&mut self, parts: &Parts<A, Tr, B>, work: &mut usize) -> bool {
+        while let Some(slice) = self.slices.get_mut(self.gone)
+            && parts.is_gone(slice.last)
+        {
             let freed = slice.table.len().min(*work);
             *work -= freed;
             self.kept -= freed;
-            let entries = slice.table.leave().take(freed);
-            entries.for_each(|entry| self.numbers.leave(entry.value.number));
-            if slice.table.len() > 0 {
-                progress = Progress::More;
-                break;
+            for Entry { value, .. } in slice.table.leave().take(freed) {
+                if let Some(slices) = self.numbers.value_mut(value.number) {
+                    *slices -= 1;
+                    if *slices == 0 {
+                        drop(self.numbers.remove(value.number));
+                    }
+                }
             }
-            gone += 1;
+            if !slice.table.is_empty() {
+                return false;
+            }
+            self.pool.give(mem::take(&mut slice.table));
+            self.gone += 1;
         }
-        self.slices.drain(..gone).for_each(|slice| self.pool.give(slice.table));
-        self.hot = self.hot.saturating_sub(gone);
-        progress
+        if self.gone > self.slices.len() / 2 {
+            self.hot = self.hot.saturating_sub(self.gone);
+            self.slices.drain(..mem::take(&mut self.gone));
+        }
+        !(self.slices.is_empty() && self.pool.shrink())
     }
 
     fn next_due(&self, lateness: i64) -> Timestamp {
@@ -470,12 +546,39 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
 }
 
 impl<C> Assembly<C> {
-    fn end(&mut self) {
-        self.stage = Stage::Empty;
-        self.order.clear();
-        if self.order.capacity() > RECYCLED {
-            (self.sums, self.order) = (Vec::new(), Vec::new());
+    /// Lines the keys up to fire.
+    fn begin(&mut self) {
+        let Self { order, ends, queue, firing, .. } = self;
+        let mut from = 0;
+        for end in ends {
+            if let Some((arrival, _)) = order.get(from) {
+                queue.push(Reverse((*arrival, from, *end)));
+            }
+            from = *end;
         }
+        *firing = true;
+    }
+
+    /// Forgets the window, by `work` keys at most; whether it is forgotten.
+    fn clear(&mut self, work: &mut usize) -> bool {
+        let Self { added, slot, sums, order, ends, .. } = self;
+        while !order.is_empty() {
+            if *work == 0 {
+                return false;
+            }
+            for (_, number) in order.pop_run(*work) {
+                *work -= 1;
+                if let Some(sum) = sums.get_mut(number as usize) {
+                    *sum = None;
+                }
+            }
+        }
+        if order.capacity() > RECYCLED {
+            *order = Segments::new();
+        }
+        (*added, *slot) = (0..0, 0);
+        ends.clear();
+        true
     }
 }
 

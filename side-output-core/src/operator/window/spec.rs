@@ -2,11 +2,11 @@ use super::{Aggregated, Applied, Processed, Reduced, WindowOperator};
 use crate::error::StreamError;
 use crate::operator::AtEnd;
 use crate::output::{Collect, Collector, OwnContext, Routes as _, Single, Splitter};
+use crate::state::Map;
 use crate::time::saturating_millis;
 use crate::window::{
     Aggregate, Assigner, Late, RouteLate, TriggerOf, Window, WindowProcess, WindowResult,
 };
-use rustc_hash::FxHashMap;
 use side_output_macros::splitter;
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -342,7 +342,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
         L: LateDecided + ProcessLate<P>,
     {
         let keep = self.evictor.keep();
-        let (keys, taps) = (FxHashMap::default(), OwnContext::new());
+        let (keys, taps) = (Map::new(), OwnContext::new());
         let body = Processed { process, keep, keys, taps, late: PhantomData };
         WindowOperator::new(key, self, body)
     }
