@@ -153,8 +153,8 @@ impl<T, A: Source<T>, U, B: Source<U>> Feed for ConnectFeed<T, A, U, B> {
     type Item = Either<T, U>;
 
     fn fail_on_stall(&mut self) {
-        self.left.feed.iter_mut().for_each(|feed| feed.fail_on_stall());
-        self.right.feed.iter_mut().for_each(|feed| feed.fail_on_stall());
+        self.left.feed.iter_mut().for_each(Feed::fail_on_stall);
+        self.right.feed.iter_mut().for_each(Feed::fail_on_stall);
     }
 
     fn feed<K: Intake<Self::Item>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {

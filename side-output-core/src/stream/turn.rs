@@ -167,7 +167,9 @@ impl<S: Splitter, D: Driver<S>> Hub<S, D> {
                 drop((state, core));
                 all.wake();
                 // Last, since dropping the operator and its input runs foreign code.
-                seat.iter_mut().for_each(|seat| seat.staged.tidy());
+                if let Some(seat) = &mut seat {
+                    seat.staged.tidy();
+                }
                 drop(seat);
                 if let Some(panic) = panic {
                     resume_unwind(panic);
