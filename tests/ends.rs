@@ -493,6 +493,12 @@ macro_rules! panicking {
     }};
 }
 
+#[splitter]
+enum Tiny {
+    #[output(capacity = 1)]
+    Good(u32),
+}
+
 #[test]
 fn fault_14_a_destination_that_panics_is_named() {
     let full = || sink::unfold((), |(), _: u32| std::future::pending::<Result<(), StreamError>>());
@@ -509,11 +515,6 @@ fn fault_14_a_destination_that_panics_is_named() {
         let text = "the destination of output `good` failed: it panicked: ";
         let error = error.to_string();
         assert!(error.starts_with(text) && error.contains("boom"), "{error}");
-    }
-    #[splitter]
-    enum Tiny {
-        #[output(capacity = 1)]
-        Good(u32),
     }
     let run = stream::iter(1..4)
         .split_with(Tiny::Good)

@@ -9,7 +9,7 @@ use futures::executor::block_on;
 use futures::task::noop_waker;
 use futures::{Stream, StreamExt as _, stream};
 use side_output::prelude::*;
-use side_output::{Clock, SystemClock, TestClock};
+use side_output::{Clock as _, SystemClock, TestClock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -85,18 +85,18 @@ fn fault_16_a_waker_that_panics_keeps_nobody_else_waiting() {
     let ThreeStreams { x, y, z } = streams;
     let (mut x, mut y, mut z) = (x.results(), y.results(), z.results());
     let panics = Waker::from(Arc::new(Panics));
-    let (woken, wakes) = channel();
-    let waker = Waker::from(Arc::new(Tells(woken)));
+    let (sent, wakes) = channel();
+    let tells = Waker::from(Arc::new(Tells(sent)));
     assert!(Pin::new(&mut x).poll_next(&mut TaskContext::from_waker(&panics)).is_pending());
-    assert!(Pin::new(&mut z).poll_next(&mut TaskContext::from_waker(&waker)).is_pending());
+    assert!(Pin::new(&mut z).poll_next(&mut TaskContext::from_waker(&tells)).is_pending());
     // The input wakes both, and one of them panics.
     assert!(catch_unwind(AssertUnwindSafe(|| sender.unbounded_send(4))).is_err());
     assert_eq!(wakes.try_recv(), Ok(()));
     // Y drives while X waits with a waker that panics.
     assert!(Pin::new(&mut x).poll_next(&mut TaskContext::from_waker(&panics)).is_pending());
-    assert!(Pin::new(&mut z).poll_next(&mut TaskContext::from_waker(&waker)).is_pending());
+    assert!(Pin::new(&mut z).poll_next(&mut TaskContext::from_waker(&tells)).is_pending());
     drop(catch_unwind(AssertUnwindSafe(|| sender.unbounded_send(3))));
-    assert!(Pin::new(&mut z).poll_next(&mut TaskContext::from_waker(&waker)).is_pending());
+    assert!(Pin::new(&mut z).poll_next(&mut TaskContext::from_waker(&tells)).is_pending());
     while catch_unwind(AssertUnwindSafe(|| poll_once(&mut y))).is_ok_and(|poll| poll.is_ready()) {}
     sender.close_channel();
     // An end or an error, but no reader waits for ever.

@@ -61,7 +61,9 @@ fn look_until_nothing_is_watched() {
             !watch.running
         };
         // Wakers, the log, and the last owner of a board run foreign code: not under the lock.
-        reports.into_iter().for_each(|report| contain(|| report.make()));
+        for report in reports {
+            contain(|| report.make());
+        }
         if done {
             return;
         }

@@ -113,12 +113,12 @@ where
 
     #[inline]
     fn push(&mut self, value: T, _at: Timestamp) -> bool {
-        let was_open = self.open;
-        if was_open {
+        if self.open {
             let Self { sink, waker, over, .. } = self;
             let noting = Noting::new(over);
-            let ready = match sink.as_mut().poll_ready(&mut Context::from_waker(waker)) {
-                Poll::Ready(ready) => ready.and_then(|()| sink.as_mut().start_send(value)),
+            let sent = match sink.as_mut().poll_ready(&mut Context::from_waker(waker)) {
+                Poll::Ready(Ok(())) => sink.as_mut().start_send(value),
+                Poll::Ready(Err(error)) => Err(error),
                 Poll::Pending => {
                     noting.disarm();
                     self.open = false;
@@ -128,11 +128,12 @@ where
                 }
             };
             noting.disarm();
-            match ready {
-                Ok(()) => self.accepted += 1,
-                Err(error) => self.break_off(error),
-            }
-            return !self.open;
+            let Err(error) = sent else {
+                self.accepted += 1;
+                return false;
+            };
+            self.break_off(error);
+            return true;
         }
         self.waiting.push_back(value);
         false

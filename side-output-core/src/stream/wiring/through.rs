@@ -121,13 +121,11 @@ where
             self.failed = false;
             return Poll::Pending;
         };
-        match outcome.into_error(self.output) {
-            Some(error) => Poll::Ready(Err(error)),
-            None => {
-                self.failed = false;
-                Poll::Ready(Ok(()))
-            }
+        if let Some(error) = outcome.into_error(self.output) {
+            return Poll::Ready(Err(error));
         }
+        self.failed = false;
+        Poll::Ready(Ok(()))
     }
 
     /// Moves what came into the pipe, and tells a reader in another task that there is something
