@@ -130,6 +130,10 @@ impl<T> Source<T> for UnionSource<T> {
         self.inputs.iter_mut().flatten().for_each(BoxSource::fail_on_stall);
     }
 
+    fn is_reported(&self) -> bool {
+        self.inputs.iter().flatten().all(BoxSource::is_reported)
+    }
+
     fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
         if self.inputs.iter().any(Option::is_none) {
             return None;
