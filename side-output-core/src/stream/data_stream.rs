@@ -103,8 +103,9 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// # Errors
     ///
     /// The error that ended the stream before its true end.
-    pub async fn for_each(mut self, mut f: impl FnMut(T)) -> Result<(), StreamError> {
-        poll_fn(move |cx| self.poll_into(cx, &mut Calling(&mut f))).await
+    pub async fn for_each(mut self, f: impl FnMut(T)) -> Result<(), StreamError> {
+        let mut calling = Calling(f);
+        poll_fn(move |cx| self.poll_into(cx, &mut calling)).await
     }
 
     /// Folds every record into `accumulator`.
@@ -186,6 +187,16 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
             }
         }
         poll_of(Fed::More, cx).map_ok(|()| None)
+    }
+
+    /// The next record, out of a chunk that has yet to come. Out of line: what polls one record
+    /// after the other is to hold no more than what the most of them need.
+    #[inline(never)]
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        match ready!(self.poll_more(cx)) {
+            Ok(value) => Poll::Ready(value),
+            Err(error) => raise(&error),
+        }
     }
 
     /// Every record as `Ok`, and the error that ended the stream, if there was one, as the last
@@ -412,9 +423,9 @@ fn poll_of(fed: Fed, cx: &Context<'_>) -> Poll<Result<(), StreamError>> {
 }
 
 /// Calls a function with every record.
-struct Calling<'a, F>(&'a mut F);
+struct Calling<F>(F);
 
-impl<T, F: FnMut(T)> Intake<T> for Calling<'_, F> {
+impl<T, F: FnMut(T)> Intake<T> for Calling<F> {
     const STOPS: bool = false;
 
     #[inline(always)]
@@ -488,10 +499,7 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
         if let Some(value) = this.pop() {
             return Poll::Ready(Some(value));
         }
-        match ready!(this.poll_more(cx)) {
-            Ok(value) => Poll::Ready(value),
-            Err(error) => raise(&error),
-        }
+        this.poll_item(cx)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
