@@ -189,16 +189,6 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         poll_of(Fed::More, cx).map_ok(|()| None)
     }
 
-    /// The next record, out of a chunk that has yet to come. Out of line: what polls one record
-    /// after the other is to hold no more than what the most of them need.
-    #[inline(never)]
-    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        match ready!(self.poll_more(cx)) {
-            Ok(value) => Poll::Ready(value),
-            Err(error) => raise(&error),
-        }
-    }
-
     /// Every record as `Ok`, and the error that ended the stream, if there was one, as the last
     /// item.
     pub const fn results(self) -> Results<T, Src> {
@@ -499,7 +489,10 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
         if let Some(value) = this.pop() {
             return Poll::Ready(Some(value));
         }
-        this.poll_item(cx)
+        match ready!(this.poll_more(cx)) {
+            Ok(value) => Poll::Ready(value),
+            Err(error) => raise(&error),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
