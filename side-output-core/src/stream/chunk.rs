@@ -261,3 +261,88 @@ impl<T> fmt::Debug for Chunk<T> {
         f.debug_struct("Chunk").field("records", &self.rest.len()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Takes everything, and panics at one record.
+    struct Taking {
+        records: Vec<u32>,
+        marks: usize,
+        panics_at: u32,
+    }
+
+    impl Taking {
+        const fn new(panics_at: u32) -> Self {
+            Self { records: Vec::new(), marks: 0, panics_at }
+        }
+    }
+
+    impl Intake<u32> for Taking {
+        fn record(&mut self, value: u32, _at: Timestamp) -> ControlFlow<()> {
+            assert_ne!(value, self.panics_at);
+            self.records.push(value);
+            ControlFlow::Continue(())
+        }
+
+        fn mark(&mut self, _mark: Mark) -> ControlFlow<()> {
+            self.marks += 1;
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// Five records, with or without a mark before each.
+    fn chunk(marks: bool) -> Chunk<u32> {
+        let mut chunk = Chunk::new();
+        let lane = chunk.recycle();
+        for value in 0..5 {
+            if marks {
+                lane.mark(Mark::Watermark(Timestamp::from_millis(i64::from(value))));
+            }
+            lane.push(value, Timestamp::MIN);
+        }
+        chunk.load();
+        chunk
+    }
+
+    #[test]
+    fn marks_before_records_that_were_popped_are_passed_over() {
+        let mut chunk = chunk(true);
+        assert_eq!((chunk.pop(), chunk.pop()), (Some(0), Some(1)));
+        let mut taking = Taking::new(u32::MAX);
+        _ = chunk.feed(&mut taking);
+        assert_eq!((taking.records.as_slice(), taking.marks), ([2, 3, 4].as_slice(), 3));
+    }
+
+    #[test]
+    fn after_a_panic_of_the_intake_the_other_records_are_still_there() {
+        for marks in [false, true] {
+            let mut chunk = chunk(marks);
+            let mut taking = Taking::new(1);
+            let fed = catch_unwind(AssertUnwindSafe(|| chunk.feed(&mut taking)));
+            assert!(fed.is_err());
+            assert_eq!((taking.records.as_slice(), chunk.len()), ([0].as_slice(), 3));
+            _ = chunk.feed(&mut taking);
+            assert_eq!(taking.records, [0, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_fills_another_one_is_not_copied_unless_it_was_read_in_part() {
+        for (popped, copied) in [(0, false), (1, true)] {
+            let mut chunk = chunk(true);
+            let records = chunk.rest.as_slice().as_ptr();
+            for _ in 0..popped {
+                chunk.pop();
+            }
+            let mut lane = Lane::new();
+            let fed = chunk.feed_from(&mut Filling::new(&mut lane, 512), |_, _| Fed::Pending);
+            assert!(matches!(fed, Fed::Pending));
+            assert_eq!((lane.len(), lane.marks().len()), (5 - popped, 5 - popped));
+            assert_eq!(lane.values().as_ptr() != records, copied);
+            assert_eq!(chunk.len(), 0);
+        }
+    }
+}
