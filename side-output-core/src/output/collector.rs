@@ -128,10 +128,15 @@ impl<'a, C> Collector<'a, C> {
         (self.marked, self.spent())
     }
 
-    /// Ends the turn, which has taken so many records. The operator may have panicked.
+    /// So many records that were entered as taken are not.
     #[inline(always)]
-    pub(crate) const fn end_turn(&mut self, taken: u64) {
-        self.account.taken += taken;
+    pub(crate) const fn take_back(&mut self, records: usize) {
+        self.account.taken = self.account.taken.wrapping_sub(records as u64);
+    }
+
+    /// Ends the turn. The operator may have panicked.
+    #[inline(always)]
+    pub(crate) const fn end_turn(&mut self) {
         _ = self.end_record(false);
     }
 

@@ -4,7 +4,7 @@ use crate::stream::source::TURNS;
 use crate::time::{Mark, Timestamp};
 use std::convert;
 use std::fmt;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::ops::ControlFlow;
 use std::vec;
 
@@ -44,17 +44,15 @@ impl<T> Chunk<T> {
         self.rest.as_slice().is_empty() && self.marked == self.lane.marks.len()
     }
 
-    /// Takes the next record, and passes over the marks before it.
+    /// Takes the next record. The marks before it are [passed over](Self::skip_marks) when the chunk
+    /// is read in another way.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<T> {
-        let value = self.rest.next()?;
-        if self.marked < self.lane.marks.len() {
-            self.skip_marks();
-        }
-        Some(value)
+        self.rest.next()
     }
 
-    /// Passes over the marks before the last record taken.
+    /// Passes over the marks before the last record taken: what is left of them is of records that
+    /// were [popped](Self::pop).
     fn skip_marks(&mut self) {
         let taken = self.total - self.rest.len();
         while self.lane.marks.get(self.marked).is_some_and(|(at, _)| *at < taken) {
@@ -95,13 +93,16 @@ impl<T> Chunk<T> {
     #[inline(always)]
     fn feed<K: Intake<T>>(&mut self, intake: &mut K) -> ControlFlow<()> {
         if self.lane.times.is_empty() && self.lane.marks.is_empty() {
-            for value in self.rest.by_ref() {
+            let mut held = Held::new(&mut self.rest);
+            for value in held.rest.by_ref() {
                 intake.record(value, Timestamp::MIN)?;
             }
             return ControlFlow::Continue(());
         }
+        self.skip_marks();
+        let mut held = Held::new(&mut self.rest);
         loop {
-            let taken = self.total - self.rest.len();
+            let taken = self.total - held.rest.len();
             let end = match self.lane.marks.get(self.marked) {
                 Some(&(at, mark)) if at <= taken => {
                     self.marked += 1;
@@ -112,7 +113,7 @@ impl<T> Chunk<T> {
                 None if taken == self.total => return ControlFlow::Continue(()),
                 None => self.total,
             };
-            for (at, value) in self.lane.times[taken..end].iter().zip(self.rest.by_ref()) {
+            for (at, value) in self.lane.times[taken..end].iter().zip(held.rest.by_ref()) {
                 intake.record(value, *at)?;
             }
         }
@@ -133,18 +134,60 @@ impl<T> Chunk<T> {
             // Whoever filled it panicked.
             self.load();
         }
-        if !self.is_empty() && self.feed(intake).is_break() {
-            return Fed::More;
-        }
-        for _ in 0..if K::STOPS { 1 } else { TURNS } {
+        let mut refills = if K::STOPS { 1 } else { TURNS };
+        loop {
+            if !self.is_empty() {
+                if let Some(flow) = self.offer(intake) {
+                    if flow.is_break() {
+                        return Fed::More;
+                    }
+                } else if self.feed(intake).is_break() {
+                    return Fed::More;
+                }
+            }
+            if refills == 0 {
+                return Fed::More;
+            }
+            refills -= 1;
             match refill(self, intake) {
-                Fed::More if self.is_empty() => {}
-                Fed::More if self.feed(intake).is_break() => return Fed::More,
                 Fed::More => {}
                 fed => return fed,
             }
         }
-        Fed::More
+    }
+
+    /// Hands on the whole chunk, if nothing of it was taken and `intake` takes it.
+    #[inline(always)]
+    fn offer<K: Intake<T>>(&mut self, intake: &mut K) -> Option<ControlFlow<()>> {
+        if !K::WHOLE || self.marked > 0 || self.rest.len() < self.total {
+            return None;
+        }
+        self.lane.values = mem::take(&mut self.rest).collect();
+        let flow = intake.lane(&mut self.lane);
+        self.load();
+        flow
+    }
+}
+
+/// The records of a chunk during a turn, in registers; they are put back at its end, also when that
+/// is a panic.
+struct Held<'a, T> {
+    /// Without drop glue, which would force it into memory. What is left here at the end is empty.
+    rest: ManuallyDrop<vec::IntoIter<T>>,
+    chunk: &'a mut vec::IntoIter<T>,
+}
+
+impl<'a, T> Held<'a, T> {
+    #[inline(always)]
+    fn new(chunk: &'a mut vec::IntoIter<T>) -> Self {
+        Self { rest: ManuallyDrop::new(mem::take(chunk)), chunk }
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        mem::swap(&mut *self.rest, self.chunk);
     }
 }
 
@@ -189,6 +232,8 @@ impl<'a, T> Filling<'a, T> {
 }
 
 impl<T> Intake<T> for Filling<'_, T> {
+    const WHOLE: bool = true;
+
     #[inline(always)]
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
         self.lane.push(value, at);
@@ -200,10 +245,104 @@ impl<T> Intake<T> for Filling<'_, T> {
         self.lane.mark(mark);
         self.go_on()
     }
+
+    fn lane(&mut self, lane: &mut Lane<T>) -> Option<ControlFlow<()>> {
+        if !self.lane.is_empty() {
+            return None;
+        }
+        mem::swap(self.lane, lane);
+        self.room = self.room.saturating_sub(self.lane.load());
+        Some(if self.room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
 }
 
 impl<T> fmt::Debug for Chunk<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chunk").field("records", &self.rest.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Takes everything, and panics at one record.
+    struct Taking {
+        records: Vec<u32>,
+        marks: usize,
+        panics_at: u32,
+    }
+
+    impl Taking {
+        const fn new(panics_at: u32) -> Self {
+            Self { records: Vec::new(), marks: 0, panics_at }
+        }
+    }
+
+    impl Intake<u32> for Taking {
+        fn record(&mut self, value: u32, _at: Timestamp) -> ControlFlow<()> {
+            assert_ne!(value, self.panics_at);
+            self.records.push(value);
+            ControlFlow::Continue(())
+        }
+
+        fn mark(&mut self, _mark: Mark) -> ControlFlow<()> {
+            self.marks += 1;
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// Five records, with or without a mark before each.
+    fn chunk(marks: bool) -> Chunk<u32> {
+        let mut chunk = Chunk::new();
+        let lane = chunk.recycle();
+        for value in 0..5 {
+            if marks {
+                lane.mark(Mark::Watermark(Timestamp::from_millis(i64::from(value))));
+            }
+            lane.push(value, Timestamp::MIN);
+        }
+        chunk.load();
+        chunk
+    }
+
+    #[test]
+    fn marks_before_records_that_were_popped_are_passed_over() {
+        let mut chunk = chunk(true);
+        assert_eq!((chunk.pop(), chunk.pop()), (Some(0), Some(1)));
+        let mut taking = Taking::new(u32::MAX);
+        _ = chunk.feed(&mut taking);
+        assert_eq!((taking.records.as_slice(), taking.marks), ([2, 3, 4].as_slice(), 3));
+    }
+
+    #[test]
+    fn after_a_panic_of_the_intake_the_other_records_are_still_there() {
+        for marks in [false, true] {
+            let mut chunk = chunk(marks);
+            let mut taking = Taking::new(1);
+            let fed = catch_unwind(AssertUnwindSafe(|| chunk.feed(&mut taking)));
+            assert!(fed.is_err());
+            assert_eq!((taking.records.as_slice(), chunk.len()), ([0].as_slice(), 3));
+            _ = chunk.feed(&mut taking);
+            assert_eq!(taking.records, [0, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_fills_another_one_is_not_copied_unless_it_was_read_in_part() {
+        for (popped, copied) in [(0, false), (1, true)] {
+            let mut chunk = chunk(true);
+            let records = chunk.rest.as_slice().as_ptr();
+            for _ in 0..popped {
+                chunk.pop();
+            }
+            let mut lane = Lane::new();
+            let fed = chunk.feed_from(&mut Filling::new(&mut lane, 512), |_, _| Fed::Pending);
+            assert!(matches!(fed, Fed::Pending));
+            assert_eq!((lane.len(), lane.marks().len()), (5 - popped, 5 - popped));
+            assert_eq!(lane.values().as_ptr() != records, copied);
+            assert_eq!(chunk.len(), 0);
+        }
     }
 }

@@ -105,8 +105,9 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// # Errors
     ///
     /// The error that ended the stream before its true end.
-    pub async fn for_each(mut self, mut f: impl FnMut(T)) -> Result<(), StreamError> {
-        poll_fn(move |cx| self.poll_into(cx, &mut Calling(&mut f))).await
+    pub async fn for_each(mut self, f: impl FnMut(T)) -> Result<(), StreamError> {
+        let mut calling = Calling(f);
+        poll_fn(move |cx| self.poll_into(cx, &mut calling)).await
     }
 
     /// Folds every record into `accumulator`.
@@ -418,9 +419,9 @@ fn poll_of(fed: Fed, cx: &Context<'_>) -> Poll<Result<(), StreamError>> {
 }
 
 /// Calls a function with every record.
-struct Calling<'a, F>(&'a mut F);
+struct Calling<F>(F);
 
-impl<T, F: FnMut(T)> Intake<T> for Calling<'_, F> {
+impl<T, F: FnMut(T)> Intake<T> for Calling<F> {
     const STOPS: bool = false;
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 use super::{BoxSource, LedgerHandle};
 use crate::error::StreamError;
+use crate::output::Lane;
 use crate::time::{Mark, Timestamp};
 use std::ops::ControlFlow;
 use std::task::Context;
@@ -25,6 +26,9 @@ pub trait Intake<T> {
     /// chunk in between, and bounds the length of a poll itself.
     const STOPS: bool = true;
 
+    /// Whether it may take all that a source has in hand at once.
+    const WHOLE: bool = false;
+
     /// Takes a record; after a `Break` the source must stop for this time.
     fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()>;
 
@@ -36,6 +40,13 @@ pub trait Intake<T> {
     fn input_end(&mut self, input: usize) -> ControlFlow<()> {
         _ = input;
         ControlFlow::Continue(())
+    }
+
+    /// Takes everything in the lane, which is empty afterwards; `None` if it does not. Asked only
+    /// where it [may](Self::WHOLE).
+    fn lane(&mut self, lane: &mut Lane<T>) -> Option<ControlFlow<()>> {
+        _ = lane;
+        None
     }
 }
 
