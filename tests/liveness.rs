@@ -8,6 +8,7 @@ use futures::executor::block_on;
 use futures::task::noop_waker;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use side_output::prelude::*;
+use side_output::{KeyedContext, KeyedProcess};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -377,4 +378,65 @@ fn fault_18_two_drivers_on_two_threads_complete() {
     for _ in 0..3 {
         assert_eq!(ended.recv_timeout(PATIENCE), Ok::<_, RecvTimeoutError>(true));
     }
+}
+
+/// Passes on what it gets.
+struct Pass;
+
+impl KeyedProcess for Pass {
+    type Key = u32;
+    type In = u32;
+    type State = ();
+    type Out = Outs;
+
+    fn on_record(&mut self, n: u32, (): &mut (), _: &mut KeyedContext<Self>) -> impl Routes<Outs> {
+        Outs::A(n)
+    }
+}
+
+#[test]
+fn fault_16_a_partition_whose_waker_panics_keeps_no_other_waiting() {
+    let (sender, input) = futures::channel::mpsc::unbounded();
+    let mut tasks = Vec::new();
+    let OutsStreams { a, b, c } = DataStream::from_stream(input)
+        .key_by(|n: &u32| *n)
+        .parallel(2)
+        .process_on(|task| tasks.push(Box::pin(task)), || Pass);
+    let panics = Waker::from(Arc::new(Panics));
+    let (woken, waker) = Woken::new();
+    for (task, waker) in tasks.iter_mut().zip([&panics, &waker]) {
+        assert!(task.as_mut().poll(&mut TaskContext::from_waker(waker)).is_pending());
+    }
+    // The input wakes both.
+    assert!(catch_unwind(AssertUnwindSafe(|| sender.unbounded_send(1))).is_err());
+    assert!(woken.take() > 0);
+    drop(catch_unwind(AssertUnwindSafe(|| drop((a, b, c, tasks)))));
+}
+
+#[test]
+fn fault_16_partitions_get_the_error_of_an_input_that_panics() {
+    let mut polls = 0;
+    let input = stream::poll_fn(move |_| {
+        polls += 1;
+        assert!(polls < 3, "the input");
+        Poll::<Option<u32>>::Pending
+    });
+    let mut tasks = Vec::new();
+    let OutsStreams { a, b, c } = DataStream::from_stream(input)
+        .key_by(|n: &u32| *n)
+        .parallel(2)
+        .process_on(|task| tasks.push(Box::pin(task)), || Pass);
+    let [first, second] = [Woken::new(), Woken::new()];
+    let poll_both = |tasks: &mut [Pin<Box<_>>]| -> [bool; 2] {
+        [(0, &first.1), (1, &second.1)].map(|(index, waker)| poll_task(&mut tasks[index], waker))
+    };
+    assert_eq!(poll_both(&mut tasks), [false, false]);
+    assert_eq!(poll_both(&mut tasks), [true, true]);
+    let error = finish(a.results().map(text).collect::<Vec<_>>());
+    assert_eq!(error, [Err("a function of the stream panicked: the input".to_owned())]);
+    drop((b, c));
+}
+
+fn poll_task<F: Future<Output = ()>>(task: &mut Pin<Box<F>>, waker: &Waker) -> bool {
+    task.as_mut().poll(&mut TaskContext::from_waker(waker)).is_ready()
 }

@@ -38,8 +38,9 @@ pub(crate) struct PortState {
     /// The place belongs to an output or a wiring, or to a driver that is still there.
     taken: bool,
     pub(crate) discarded_on_purpose: bool,
-    /// What stands in the shared lane and counts against the capacity.
+    /// Records and marks in the shared lane.
     pub(crate) load: usize,
+    /// Records in the shared lane: they count against the capacity.
     pub(crate) buffered: u64,
     pub(crate) routed: u64,
     pub(crate) delivered: u64,
@@ -196,7 +197,7 @@ impl State {
                 continue;
             }
             let capacity = port.spec.capacity.get();
-            let free = capacity.saturating_sub(port.load);
+            let free = capacity.saturating_sub(port.buffered());
             if free == 0 || free < AWAITED.min(capacity / 4) {
                 return Err(index);
             }
@@ -387,6 +388,11 @@ impl PortState {
             gave_way: 0,
             stalled_by: None,
         }
+    }
+
+    #[inline]
+    fn buffered(&self) -> usize {
+        usize::try_from(self.buffered).unwrap_or(usize::MAX)
     }
 
     #[inline]

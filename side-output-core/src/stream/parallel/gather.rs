@@ -2,7 +2,7 @@ use super::PartitionTask;
 use crate::error::StreamError;
 use crate::output::{Account, Collect, Splitter};
 use crate::stream::{Driver, Fed};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Shelter};
 use crate::time::{Alignment, Barriers, Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
@@ -238,17 +238,17 @@ impl<S: Splitter, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
 impl<S, Tk> Gather<S, Tk> {
     /// Tells the tasks that nobody reads any more.
     fn close(&self) {
+        let mut shelter = Shelter::default();
         for pipe in &self.pipes.pipes {
             let (waker, items) = {
                 let mut pipe = pipe.lock();
                 pipe.closed = true;
                 (pipe.task.take(), mem::take(&mut pipe.items))
             };
-            drop(items);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            shelter.run(|| waker.into_iter().for_each(Waker::wake));
+            items.into_iter().for_each(|item| shelter.run(|| drop(item)));
         }
+        shelter.leave();
     }
 }
 
