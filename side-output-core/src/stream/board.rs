@@ -1,8 +1,10 @@
 use crate::output::{Account, Ledger, OutputLedger, OutputSpec, Overflow};
 use crate::stream::source::AWAITED;
 use crate::sync::{Mutex, MutexGuard, wake_all};
+use std::any::Any;
 use std::fmt;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -72,13 +74,18 @@ pub(crate) struct Waiting {
     /// A waker that is not needed any more. Dropping it may drop a task, and with it a stream that
     /// locks this board.
     old: Option<Waker>,
+    /// The waker could not be cloned.
+    panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Waiting {
     pub(crate) fn settle(self, board: &Arc<Board>) {
-        drop(self.old);
         if self.watch {
             super::stall::watch(board);
+        }
+        drop(self.old);
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
         }
     }
 }
@@ -167,16 +174,17 @@ impl State {
 
     /// Lets the reader of output `index` wait.
     pub(crate) fn wait(&mut self, index: usize, waker: &Waker, wait: Wait) -> Waiting {
-        let old = match &mut self.ports[index].waiting {
-            Some((old, why)) if old.will_wake(waker) => {
-                *why = wait;
-                None
-            }
-            waiting => waiting.replace((waker.clone(), wait)).map(|(old, _)| old),
-        };
+        let (mut old, mut panic) = (None, None);
+        match &mut self.ports[index].waiting {
+            Some((old, why)) if old.will_wake(waker) => *why = wait,
+            waiting => match catch_unwind(AssertUnwindSafe(|| waker.clone())) {
+                Ok(waker) => old = waiting.replace((waker, wait)).map(|(old, _)| old),
+                Err(payload) => panic = Some(payload),
+            },
+        }
         let watch = matches!(wait, Wait::Room(_)) && !self.watched;
         self.watched |= watch;
-        Waiting { watch, old }
+        Waiting { watch, old, panic }
     }
 
     #[inline]
