@@ -181,6 +181,25 @@ fn fault_16_an_input_that_panics_when_it_is_dropped_is_an_error_at_every_reader(
     }
 }
 
+#[test]
+fn fault_16_an_input_that_panics_when_it_is_dropped_is_the_error_of_a_run_and_of_a_driver() {
+    let bomb = Bomb(0, 0);
+    let input = later(vec![2, 3]).inspect(move |_| _ = &bomb);
+    let streams = input.split_with(three);
+    let mut driver = pin!(streams.y.driver());
+    let run = streams.wire().x(discard()).y(discard()).z(discard()).run();
+    let mut run = pin!(run);
+    let (woken, waker) = Woken::new();
+    let cx = &mut TaskContext::from_waker(&waker);
+    assert!(run.as_mut().poll(cx).is_pending());
+    assert!(driver.as_mut().poll(cx).is_pending());
+    woken.take();
+    let error = "a function of the stream panicked: a destructor";
+    assert_eq!(text(finish(run)).unwrap_err(), error);
+    assert!(woken.take() > 0);
+    assert_eq!(text(finish(driver)).unwrap_err(), error);
+}
+
 /// A log that panics.
 struct PanickingLog;
 

@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) ports: Vec<PortState>,
     pub(crate) account: Account,
     pub(crate) held: u64,
+    /// Where a driver that reads no output may wait.
+    free_places: Vec<usize>,
     /// The input called its waker since it was last polled.
     woken: bool,
     /// Counts turns and takings: as long as it stands still, nothing moves.
@@ -37,8 +39,6 @@ pub(crate) struct State {
 pub(crate) struct PortState {
     pub(crate) spec: OutputSpec,
     pub(crate) open: bool,
-    /// The place belongs to an output or a wiring, or to a driver that is still there.
-    taken: bool,
     pub(crate) discarded_on_purpose: bool,
     /// Records and marks in the shared lane.
     pub(crate) load: usize,
@@ -118,17 +118,17 @@ impl Board {
         let mut ports: Vec<_> =
             (0..slots).map(|index| PortState::new(OutputSpec::new(index, ""))).collect();
         // Two more than there are outputs: the places of a driver that reads none, and of a wiring.
+        // More drivers get places behind them.
         ports.push(PortState::new(OutputSpec::new(slots, "")));
         ports.push(PortState::new(OutputSpec::new(slots + 1, "")));
-        ports.iter_mut().for_each(|port| port.taken = true);
-        ports[slots].taken = false;
         for spec in outputs {
-            ports[spec.index] = PortState { open: true, taken: true, ..PortState::new(*spec) };
+            ports[spec.index] = PortState { open: true, ..PortState::new(*spec) };
         }
         let state = State {
             ports,
             account: Account::new(),
             held: 0,
+            free_places: vec![slots],
             woken: false,
             moves: 0,
             stalls: 0,
@@ -305,19 +305,17 @@ impl State {
 
     /// Takes a place for a driver that reads no output.
     pub(crate) fn take_place(&mut self) -> usize {
-        let free = self.ports.iter().position(|port| !port.taken);
-        let place = free.unwrap_or(self.ports.len());
-        if free.is_none() {
+        self.free_places.pop().unwrap_or_else(|| {
+            let place = self.ports.len();
             self.ports.push(PortState::new(OutputSpec::new(place, "")));
-        }
-        self.ports[place].taken = true;
-        place
+            place
+        })
     }
 
     /// Gives it back; its waker is to be dropped without a lock.
     pub(crate) fn leave_place(&mut self, place: usize) -> Option<Waker> {
         self.forget(&[place]);
-        self.ports[place].taken = false;
+        self.free_places.push(place);
         self.ports[place].forget_waiter()
     }
 
@@ -383,7 +381,6 @@ impl PortState {
         Self {
             spec,
             open: false,
-            taken: false,
             discarded_on_purpose: false,
             load: 0,
             buffered: 0,

@@ -9,9 +9,10 @@ use loom::future::block_on;
 use loom::sync::Mutex;
 use loom::thread;
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// Numbers up to `end`, all ready.
 struct Ready {
@@ -240,6 +241,39 @@ fn loom_the_end_comes_while_another_output_is_full() {
         assert_eq!(block_on(collect(even)), [0]);
         assert_eq!(reader.join().unwrap(), [1]);
         driver.join().unwrap().unwrap();
+    });
+}
+
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        // Without the message of a panic.
+        resume_unwind(Box::new(()));
+    }
+}
+
+#[test]
+fn loom_a_waker_that_panics_keeps_nobody_waiting() {
+    loom::model(|| {
+        let mut records = [1, 0].to_vec();
+        let input = ListedStream(move || records.pop());
+        let ParityStreams { mut even, odd } = input.split_with(Parity::<2>::of);
+        let driver = even.driver();
+        let panics = Waker::from(Arc::new(Panics));
+        let waiting = thread::spawn(move || {
+            _ = Pin::new(&mut even).poll_next(&mut Context::from_waker(&panics));
+            even
+        });
+        // The panic goes to whoever wakes, or the stream fails.
+        let driver = thread::spawn(move || {
+            drop(catch_unwind(AssertUnwindSafe(|| block_on(driver))));
+        });
+        let mut odd = odd.results();
+        let mut next = || block_on(poll_fn(|cx| Pin::new(&mut odd).poll_next(cx)));
+        while !matches!(catch_unwind(AssertUnwindSafe(&mut next)), Ok(None | Some(Err(_)))) {}
+        driver.join().unwrap();
+        drop(catch_unwind(AssertUnwindSafe(|| drop((waiting.join().unwrap(), odd)))));
     });
 }
 

@@ -235,7 +235,9 @@ impl<T> Table<T> {
         if !waits {
             shelter.run(|| wakers.wake_all());
         }
-        dealt.iter_mut().for_each(|lane| shelter.run(|| lane.clear()));
+        for lane in &mut dealt {
+            shelter.run(|| lane.clear());
+        }
         shelter.run(|| drop(input));
         shelter.leave();
         waits

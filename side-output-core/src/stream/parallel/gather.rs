@@ -246,7 +246,9 @@ impl<S, Tk> Gather<S, Tk> {
                 (pipe.task.take(), mem::take(&mut pipe.items))
             };
             shelter.run(|| waker.into_iter().for_each(Waker::wake));
-            items.into_iter().for_each(|item| shelter.run(|| drop(item)));
+            for item in items {
+                shelter.run(|| drop(item));
+            }
         }
         shelter.leave();
     }

@@ -143,7 +143,8 @@ impl<S: Splitter, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
     /// Ends the run with `error` or the ledger.
     fn settle(&mut self, error: Option<StreamError>) -> Result<Ledger, StreamError> {
         self.report();
-        self.seat = None;
+        let dropped = self.seat.take().map_or(Ok(()), Seat::let_go);
+        let error = error.or_else(|| dropped.err());
         let hub = self.hub.take();
         if let Some(hub) = &hub {
             hub.finish(error.clone().map_or(Ok(()), Err));
