@@ -5,9 +5,9 @@ mod common;
 
 use common::assert_balanced;
 use futures::executor::block_on;
-use futures::task::noop_waker;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use side_output::prelude::*;
+use side_output::{KeyedContext, KeyedProcess};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -181,6 +181,25 @@ fn fault_16_an_input_that_panics_when_it_is_dropped_is_an_error_at_every_reader(
     }
 }
 
+#[test]
+fn fault_16_an_input_that_panics_when_it_is_dropped_is_the_error_of_a_run_and_of_a_driver() {
+    let bomb = Bomb(0, 0);
+    let input = later(vec![2, 3]).inspect(move |_| _ = &bomb);
+    let streams = input.split_with(three);
+    let mut driver = pin!(streams.y.driver());
+    let run = streams.wire().x(discard()).y(discard()).z(discard()).run();
+    let mut run = pin!(run);
+    let (woken, waker) = Woken::new();
+    let cx = &mut TaskContext::from_waker(&waker);
+    assert!(run.as_mut().poll(cx).is_pending());
+    assert!(driver.as_mut().poll(cx).is_pending());
+    woken.take();
+    let error = "a function of the stream panicked: a destructor";
+    assert_eq!(text(finish(run)).unwrap_err(), error);
+    assert!(woken.take() > 0);
+    assert_eq!(text(finish(driver)).unwrap_err(), error);
+}
+
 /// A log that panics.
 struct PanickingLog;
 
@@ -255,18 +274,18 @@ enum Outs {
 #[test]
 fn fault_16_a_waker_that_panics_keeps_nobody_waiting() {
     let others = Others::default();
-    let streams = while_driven(&others, 0..20_000).split_with(|n: u32| match n {
-        300 => Outs::B(n),
-        19_999 => Outs::C(n),
-        _ => Outs::A(n),
+    let streams = while_driven(&others, 0..1000).split_with(|n: u32| match n {
+        1 => Some(Outs::B(n)),
+        999 => Some(Outs::C(n)),
+        _ => None,
     });
     let ledger = streams.ledger_handle();
-    let OutsStreams { a, b, c } = streams;
+    let OutsStreams { mut a, b, c } = streams;
     let (woken, waker) = Woken::new();
     let panics = Waker::from(Arc::new(Panics));
     others.lock().unwrap().extend([(b.boxed(), panics), (c.boxed(), waker)]);
-    // Either an error, or the panic itself; but whoever waits goes on.
-    drop(catch_unwind(AssertUnwindSafe(|| block_on(a.for_each(drop)))));
+    // A goes on after the turn in which B got something. Either it gets an error, or the panic.
+    drop(catch_unwind(AssertUnwindSafe(|| poll(&mut a, Waker::noop()))));
     assert!(woken.take() > 0);
     let (c, _) = others.lock().unwrap().pop().unwrap();
     // The end, or an error.
@@ -308,19 +327,19 @@ fn fault_17_a_reader_that_waited_for_room_and_does_not_come_keeps_nobody_waiting
     assert_eq!((a_woken.take(), c_woken.take()), (1, 1));
     let (mut c, _) = others.lock().unwrap().pop().unwrap();
     assert!(poll(&mut c, &c_waker).is_pending());
-    while let Poll::Ready(Some(_)) = poll(&mut b, &noop_waker()) {}
+    while let Poll::Ready(Some(_)) = poll(&mut b, Waker::noop()) {}
     assert_eq!(finish(async { futures::join!(c.next(), b.count()).0 }), Some(9));
 }
 
 #[test]
-fn fault_17_an_error_instead_of_a_stall_reaches_who_waits_for_records_as_well() {
+fn an_error_instead_of_a_stall_reaches_who_waits_for_records_as_well() {
     let others = Others::default();
     let streams = while_driven(&others, 0..100).split_with(Outs::B);
     let OutsStreams { mut a, b, c } = streams;
     let (sender, woken) = channel();
     let waker = Waker::from(Arc::new(Tells(Mutex::new(sender))));
     others.lock().unwrap().push((c.fail_on_stall().boxed(), waker));
-    assert!(poll(&mut a, &noop_waker()).is_pending());
+    assert!(poll(&mut a, Waker::noop()).is_pending());
     woken.recv_timeout(PATIENCE).unwrap();
     let (c, _) = others.lock().unwrap().pop().unwrap();
     let error = block_on(c.results().next()).unwrap().unwrap_err();
@@ -377,4 +396,65 @@ fn fault_18_two_drivers_on_two_threads_complete() {
     for _ in 0..3 {
         assert_eq!(ended.recv_timeout(PATIENCE), Ok::<_, RecvTimeoutError>(true));
     }
+}
+
+/// Passes on what it gets.
+struct Pass;
+
+impl KeyedProcess for Pass {
+    type Key = u32;
+    type In = u32;
+    type State = ();
+    type Out = Outs;
+
+    fn on_record(&mut self, n: u32, (): &mut (), _: &mut KeyedContext<Self>) -> impl Routes<Outs> {
+        Outs::A(n)
+    }
+}
+
+#[test]
+fn fault_16_a_partition_whose_waker_panics_keeps_no_other_waiting() {
+    let (sender, input) = futures::channel::mpsc::unbounded();
+    let mut tasks = Vec::new();
+    let OutsStreams { a, b, c } = DataStream::from_stream(input)
+        .key_by(|n: &u32| *n)
+        .parallel(2)
+        .process_on(|task| tasks.push(Box::pin(task)), || Pass);
+    let panics = Waker::from(Arc::new(Panics));
+    let (woken, waker) = Woken::new();
+    for (task, waker) in tasks.iter_mut().zip([&panics, &waker]) {
+        assert!(task.as_mut().poll(&mut TaskContext::from_waker(waker)).is_pending());
+    }
+    // The input wakes both.
+    assert!(catch_unwind(AssertUnwindSafe(|| sender.unbounded_send(1))).is_err());
+    assert!(woken.take() > 0);
+    drop(catch_unwind(AssertUnwindSafe(|| drop((a, b, c, tasks)))));
+}
+
+#[test]
+fn fault_16_partitions_get_the_error_of_an_input_that_panics() {
+    let mut polls = 0;
+    let input = stream::poll_fn(move |_| {
+        polls += 1;
+        assert!(polls < 3, "the input");
+        Poll::<Option<u32>>::Pending
+    });
+    let mut tasks = Vec::new();
+    let OutsStreams { a, b, c } = DataStream::from_stream(input)
+        .key_by(|n: &u32| *n)
+        .parallel(2)
+        .process_on(|task| tasks.push(Box::pin(task)), || Pass);
+    let [first, second] = [Woken::new(), Woken::new()];
+    let poll_both = |tasks: &mut [Pin<Box<_>>]| -> [bool; 2] {
+        [(0, &first.1), (1, &second.1)].map(|(index, waker)| poll_task(&mut tasks[index], waker))
+    };
+    assert_eq!(poll_both(&mut tasks), [false, false]);
+    assert_eq!(poll_both(&mut tasks), [true, true]);
+    let error = finish(a.results().map(text).collect::<Vec<_>>());
+    assert_eq!(error, [Err("a function of the stream panicked: the input".to_owned())]);
+    drop((b, c));
+}
+
+fn poll_task<F: Future<Output = ()>>(task: &mut Pin<Box<F>>, waker: &Waker) -> bool {
+    task.as_mut().poll(&mut TaskContext::from_waker(waker)).is_ready()
 }

@@ -1,8 +1,10 @@
 use crate::output::{Account, Ledger, OutputLedger, OutputSpec, Overflow};
 use crate::stream::source::AWAITED;
 use crate::sync::{Mutex, MutexGuard, wake_all};
+use std::any::Any;
 use std::fmt;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -19,6 +21,8 @@ pub(crate) struct State {
     pub(crate) ports: Vec<PortState>,
     pub(crate) account: Account,
     pub(crate) held: u64,
+    /// Where a driver that reads no output may wait.
+    free_places: Vec<usize>,
     /// The input called its waker since it was last polled.
     woken: bool,
     /// Counts turns and takings: as long as it stands still, nothing moves.
@@ -35,11 +39,10 @@ pub(crate) struct State {
 pub(crate) struct PortState {
     pub(crate) spec: OutputSpec,
     pub(crate) open: bool,
-    /// The place belongs to an output or a wiring, or to a driver that is still there.
-    taken: bool,
     pub(crate) discarded_on_purpose: bool,
-    /// What stands in the shared lane and counts against the capacity.
+    /// Records and marks in the shared lane.
     pub(crate) load: usize,
+    /// Records in the shared lane: they count against the capacity.
     pub(crate) buffered: u64,
     /// Of those buffered: in a sink that has not flushed them.
     pub(crate) accepted: u64,
@@ -85,13 +88,18 @@ pub(crate) struct Waiting {
     /// A waker that is not needed any more. Dropping it may drop a task, and with it a stream that
     /// locks this board.
     old: Option<Waker>,
+    /// The waker could not be cloned.
+    panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Waiting {
     pub(crate) fn settle(self, board: &Arc<Board>) {
-        drop(self.old);
         if self.watch {
             super::stall::watch(board);
+        }
+        drop(self.old);
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
         }
     }
 }
@@ -124,17 +132,17 @@ impl Board {
         let mut ports: Vec<_> =
             (0..slots).map(|index| PortState::new(OutputSpec::new(index, ""))).collect();
         // Two more than there are outputs: the places of a driver that reads none, and of a wiring.
+        // More drivers get places behind them.
         ports.push(PortState::new(OutputSpec::new(slots, "")));
         ports.push(PortState::new(OutputSpec::new(slots + 1, "")));
-        ports.iter_mut().for_each(|port| port.taken = true);
-        ports[slots].taken = false;
         for spec in outputs {
-            ports[spec.index] = PortState { open: true, taken: true, ..PortState::new(*spec) };
+            ports[spec.index] = PortState { open: true, ..PortState::new(*spec) };
         }
         let state = State {
             ports,
             account: Account::new(),
             held: 0,
+            free_places: vec![slots],
             woken: false,
             moves: 0,
             stalls: 0,
@@ -180,16 +188,17 @@ impl State {
 
     /// Lets the reader of output `index` wait.
     pub(crate) fn wait(&mut self, index: usize, waker: &Waker, wait: Wait) -> Waiting {
-        let old = match &mut self.ports[index].waiting {
-            Some((old, why)) if old.will_wake(waker) => {
-                *why = wait;
-                None
-            }
-            waiting => waiting.replace((waker.clone(), wait)).map(|(old, _)| old),
-        };
+        let (mut old, mut panic) = (None, None);
+        match &mut self.ports[index].waiting {
+            Some((old, why)) if old.will_wake(waker) => *why = wait,
+            waiting => match catch_unwind(AssertUnwindSafe(|| waker.clone())) {
+                Ok(waker) => old = waiting.replace((waker, wait)).map(|(old, _)| old),
+                Err(payload) => panic = Some(payload),
+            },
+        }
         let watch = wait.output().is_some() && !self.watched;
         self.watched |= watch;
-        Waiting { watch, old }
+        Waiting { watch, old, panic }
     }
 
     #[inline]
@@ -210,7 +219,7 @@ impl State {
                 continue;
             }
             let capacity = port.spec.capacity.get();
-            let free = capacity.saturating_sub(port.load);
+            let free = capacity.saturating_sub(port.buffered());
             if free == 0 || free < AWAITED.min(capacity / 4) {
                 return Err(index);
             }
@@ -310,19 +319,17 @@ impl State {
 
     /// Takes a place for a driver that reads no output.
     pub(crate) fn take_place(&mut self) -> usize {
-        let free = self.ports.iter().position(|port| !port.taken);
-        let place = free.unwrap_or(self.ports.len());
-        if free.is_none() {
+        self.free_places.pop().unwrap_or_else(|| {
+            let place = self.ports.len();
             self.ports.push(PortState::new(OutputSpec::new(place, "")));
-        }
-        self.ports[place].taken = true;
-        place
+            place
+        })
     }
 
     /// Gives it back; its waker is to be dropped without a lock.
     pub(crate) fn leave_place(&mut self, place: usize) -> Option<Waker> {
         self.forget(&[place]);
-        self.ports[place].taken = false;
+        self.free_places.push(place);
         self.ports[place].forget_waiter()
     }
 
@@ -389,7 +396,6 @@ impl PortState {
         Self {
             spec,
             open: false,
-            taken: false,
             discarded_on_purpose: false,
             load: 0,
             buffered: 0,
@@ -403,6 +409,11 @@ impl PortState {
             gave_way: 0,
             stalled_by: None,
         }
+    }
+
+    #[inline]
+    fn buffered(&self) -> usize {
+        usize::try_from(self.buffered).unwrap_or(usize::MAX)
     }
 
     #[inline]

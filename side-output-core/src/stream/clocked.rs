@@ -33,27 +33,25 @@ where
         room: usize,
         out: &mut C,
     ) -> Fed {
-        loop {
-            // Times saturate: at the end of time, a timer that sets itself again would be due for
-            // ever. What is set for then is not due by any clock.
-            let now = self.clock.now().min(Timestamp::MAX.saturating_sub_millis(1));
-            let room = match self.drive.clock(now, room, out) {
-                Ok(0) => return Fed::More,
-                Ok(room) => room,
-                Err(error) => return Fed::Failed(error),
-            };
-            let fed = self.drive.drive(cx, room, out);
-            if !matches!(fed, Fed::Pending) {
-                return fed;
-            }
-            let Some(alarm) = self.drive.alarm() else { return fed };
-            if alarm <= now {
-                // A timer was set for a time that is over.
-                continue;
-            }
-            self.clock.wake_at(alarm, cx.waker());
+        // Times saturate: at the end of time, a timer that sets itself again would be due for ever.
+        // What is set for then is not due by any clock.
+        let now = self.clock.now().min(Timestamp::MAX.saturating_sub_millis(1));
+        let room = match self.drive.clock(now, room, out) {
+            Ok(0) => return Fed::More,
+            Ok(room) => room,
+            Err(error) => return Fed::Failed(error),
+        };
+        let fed = self.drive.drive(cx, room, out);
+        if !matches!(fed, Fed::Pending) {
             return fed;
         }
+        let Some(alarm) = self.drive.alarm() else { return fed };
+        if alarm <= now {
+            // A timer was set for a time that is over: it fires in a turn with room of its own.
+            return Fed::More;
+        }
+        self.clock.wake_at(alarm, cx.waker());
+        fed
     }
 
     fn account(&self) -> &Account {

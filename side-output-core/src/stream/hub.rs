@@ -213,9 +213,9 @@ impl LanePairVisitor for Publish<'_> {
         }
         shared.append(staged);
         let capacity = port.spec.capacity.get();
-        if shared.load() > capacity {
+        if shared.len() > capacity {
             self.trash = true;
-            let excess = shared.len().saturating_sub(capacity);
+            let excess = shared.len() - capacity;
             match port.spec.overflow {
                 Overflow::Block | Overflow::Unbounded => {}
                 Overflow::DropOldest => {

@@ -12,7 +12,12 @@ pub struct Lane<T> {
     pub(crate) values: Vec<T>,
     pub(crate) times: Vec<Timestamp>,
     pub(crate) marks: Vec<(usize, Mark)>,
+    /// With how many marks they are reduced next, if that is more than [`MARKS`].
+    most_marks: usize,
 }
+
+/// So many marks may wait as they are: a reader that keeps up sees each of them.
+const MARKS: usize = 512;
 
 /// What comes out of a lane.
 pub(crate) enum Taken<T> {
@@ -24,7 +29,7 @@ impl<T> Lane<T> {
     /// An empty lane.
     #[must_use]
     pub const fn new() -> Self {
-        Self { values: Vec::new(), times: Vec::new(), marks: Vec::new() }
+        Self { values: Vec::new(), times: Vec::new(), marks: Vec::new(), most_marks: 0 }
     }
 
     /// Appends a record; [`Timestamp::MIN`] is no timestamp.
@@ -65,8 +70,7 @@ impl<T> Lane<T> {
         self.values.is_empty() && self.marks.is_empty()
     }
 
-    /// What counts against a capacity: marks take room too, or an unread output could grow
-    /// without end when no record is routed to it.
+    /// Number of records and marks.
     #[inline]
     pub(crate) fn load(&self) -> usize {
         self.values.len() + self.marks.len()
@@ -101,6 +105,7 @@ impl<T> Lane<T> {
         }
         self.times.clear();
         self.marks.clear();
+        self.most_marks = 0;
     }
 
     fn clear_values(&mut self) {
@@ -133,12 +138,22 @@ impl<T> Lane<T> {
         self.times.clear();
     }
 
-    /// Moves everything from `other` to the end of this lane.
+    /// Moves everything from `other` to the end of this lane. Marks beyond [`MARKS`] are reduced to
+    /// what they still say, since nothing else bounds them: only records count against a capacity.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             mem::swap(self, other);
-            return;
+        } else {
+            self.extend(other);
         }
+        if self.marks.len() > self.most_marks.max(MARKS) {
+            self.collapse_marks();
+            // Not again before there are twice as many: each mark is looked at a few times only.
+            self.most_marks = 2 * self.marks.len();
+        }
+    }
+
+    fn extend(&mut self, other: &mut Self) {
         let before = self.values.len();
         if !other.times.is_empty() {
             self.times.resize(before, Timestamp::MIN);
@@ -148,8 +163,7 @@ impl<T> Lane<T> {
         self.marks.extend(other.marks.drain(..).map(|(at, mark)| (before + at, mark)));
     }
 
-    /// Moves the `count` oldest records to `trash`. Of the marks before them only the last
-    /// watermark stays: marks are not lost, but a watermark says all that earlier ones said.
+    /// Moves the `count` oldest records to `trash`. What the marks before them still say stays.
     pub(crate) fn drop_oldest(&mut self, count: usize, trash: &mut Vec<T>) {
         trash.extend(self.values.drain(..count));
         drop(self.times.drain(..count.min(self.times.len())));
@@ -169,16 +183,23 @@ impl<T> Lane<T> {
         self.collapse_marks();
     }
 
-    /// Keeps one watermark, the last, of each run without a record in between.
-    pub(crate) fn collapse_marks(&mut self) {
-        self.marks.dedup_by(|next, kept| {
-            let both = matches!((next.1, kept.1), (Mark::Watermark(_), Mark::Watermark(_)));
-            let collapses = both && next.0 == kept.0;
-            if collapses {
-                kept.1 = next.1;
+    /// Keeps what marks without a record or a barrier between them still say: the last watermark,
+    /// and whether the input is idle at last. Barriers stay: they say something of what is before.
+    fn collapse_marks(&mut self) {
+        let (mut watermark, mut status, mut place) = (false, false, None);
+        // The last one of each stays, so from the end.
+        self.marks.reverse();
+        self.marks.retain(|(at, mark)| {
+            if place.replace(*at) != Some(*at) || matches!(mark, Mark::Barrier(_)) {
+                (watermark, status) = (false, false);
             }
-            collapses
+            match mark {
+                Mark::Watermark(_) => !mem::replace(&mut watermark, true),
+                Mark::Idle | Mark::Active => !mem::replace(&mut status, true),
+                Mark::Barrier(_) => true,
+            }
         });
+        self.marks.reverse();
     }
 }
 

@@ -9,9 +9,10 @@ use loom::future::block_on;
 use loom::sync::Mutex;
 use loom::thread;
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// Numbers up to `end`, all ready.
 struct Ready {
@@ -163,6 +164,116 @@ fn loom_the_input_goes_on_when_the_reader_who_drove_is_busy() {
         });
         assert_eq!(block_on(poll_fn(|cx| Pin::new(&mut odd).poll_next(cx))), Some(1));
         drop(busy.join().unwrap());
+    });
+}
+
+/// Polls once and does not come again, whatever it is woken for.
+fn poll_and_leave<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) {
+    let mut poll = Some(poll);
+    block_on(poll_fn(|cx| {
+        drop(poll.take().map(|poll| poll(cx)));
+        Poll::Ready(())
+    }));
+}
+
+#[test]
+fn loom_readers_that_do_not_come_again_keep_nobody_waiting() {
+    loom::model(|| {
+        let mut records = [1].to_vec();
+        let input = ListedStream(move || records.pop());
+        let ParityStreams { mut even, odd } = input.split_with(Parity::<1>::of);
+        let mut driver = even.driver();
+        let driver = thread::spawn(move || {
+            poll_and_leave(|cx| Pin::new(&mut driver).poll(cx));
+            driver
+        });
+        let cancelled = thread::spawn(move || {
+            poll_and_leave(|cx| Pin::new(&mut even).poll_next(cx));
+            even
+        });
+        assert_eq!(block_on(collect(odd)), [1]);
+        drop((driver.join().unwrap(), cancelled.join().unwrap()));
+    });
+}
+
+#[test]
+fn loom_a_reader_that_waited_for_room_and_does_not_come_again_keeps_nobody_waiting() {
+    loom::model(|| {
+        let mut records = [1, 0, 0].to_vec();
+        let input = ListedStream(move || records.pop());
+        let ParityStreams { mut even, odd } = input.split_with(Parity::<1>::of);
+        let mut driver = even.driver();
+        // Drives until the buffer is full.
+        poll_and_leave(|cx| Pin::new(&mut driver).poll(cx));
+        let reader = thread::spawn(move || block_on(collect(odd)));
+        for _ in 0..2 {
+            assert_eq!(block_on(poll_fn(|cx| Pin::new(&mut even).poll_next(cx))), Some(0));
+        }
+        assert_eq!(reader.join().unwrap(), [1]);
+        drop((driver, even));
+    });
+}
+
+#[test]
+fn loom_two_drivers_both_complete() {
+    loom::model(|| {
+        let input = Ready { next: 0, end: 1 };
+        let ParityStreams { even, odd } = input.split_with(Parity::<1>::of);
+        let drivers = [even.driver(), even.driver()];
+        let drivers = drivers.map(|driver| thread::spawn(move || block_on(driver)));
+        assert_eq!(block_on(collect(even)), [0]);
+        for driver in drivers {
+            driver.join().unwrap().unwrap();
+        }
+        drop(odd);
+    });
+}
+
+#[test]
+fn loom_the_end_comes_while_another_output_is_full() {
+    loom::model(|| {
+        let mut records = [0, 1].to_vec();
+        let input = ListedStream(move || records.pop());
+        let ParityStreams { even, odd } = input.split_with(Parity::<1>::of);
+        let driver = even.driver();
+        let driver = thread::spawn(move || block_on(driver));
+        let reader = thread::spawn(move || block_on(collect(odd)));
+        assert_eq!(block_on(collect(even)), [0]);
+        assert_eq!(reader.join().unwrap(), [1]);
+        driver.join().unwrap().unwrap();
+    });
+}
+
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        // Without the message of a panic.
+        resume_unwind(Box::new(()));
+    }
+}
+
+#[test]
+fn loom_a_waker_that_panics_keeps_nobody_waiting() {
+    loom::model(|| {
+        let mut records = [1, 0].to_vec();
+        let input = ListedStream(move || records.pop());
+        let ParityStreams { mut even, odd } = input.split_with(Parity::<2>::of);
+        let driver = even.driver();
+        let panics = Waker::from(Arc::new(Panics));
+        let waiting = thread::spawn(move || {
+            _ = Pin::new(&mut even).poll_next(&mut Context::from_waker(&panics));
+            even
+        });
+        // The panic goes to whoever wakes, or the stream fails.
+        let driver = thread::spawn(move || {
+            drop(catch_unwind(AssertUnwindSafe(|| block_on(driver))));
+        });
+        let mut odd = odd.results();
+        let mut next = || block_on(poll_fn(|cx| Pin::new(&mut odd).poll_next(cx)));
+        while !matches!(catch_unwind(AssertUnwindSafe(&mut next)), Ok(None | Some(Err(_)))) {}
+        driver.join().unwrap();
+        drop(catch_unwind(AssertUnwindSafe(|| drop((waiting.join().unwrap(), odd)))));
     });
 }
 

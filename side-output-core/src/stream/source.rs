@@ -1,6 +1,6 @@
 use super::{BoxSource, LedgerHandle};
 use crate::error::StreamError;
-use crate::output::Lane;
+use crate::stream::Lane;
 use crate::time::{Mark, Timestamp};
 use std::ops::ControlFlow;
 use std::task::Context;

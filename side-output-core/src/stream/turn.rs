@@ -1,4 +1,32 @@
 //! Turns of an operator: who drives, for how long, and whom it wakes.
+//!
+//! The operator with its input is the *seat* (see [`Hub`]). Whoever has it drives: for the length of
+//! a poll the reader of an output or a [`HubDriver`], and for good the run of a wiring. Whoever
+//! waits is entered on the board, with a waker and what it waits for.
+//!
+//! | the seat | the input | who waits for what | how it goes on |
+//! | --- | --- | --- | --- |
+//! | in the hub, no output is full | can go on | nobody for records | whoever is polled takes the seat |
+//! | in the hub, output F is full | can go on | everybody for room in F, or in another full output | the reader of F takes its records |
+//! | in the hub | has nothing, and has the board's waker | for records, or for room | whoever is polled may take the seat and ask the input again |
+//! | out | is being read | for records, or for room | whoever drives puts it back: one of the rows above, or the last one |
+//! | out for good, with a wiring | is read by the wiring | each [`HubDriver`], for records | the wiring ends, or is dropped |
+//! | gone | has ended or failed | nobody | whoever is polled gets the rest of its lane, then the end |
+//!
+//! | what happens | who is woken |
+//! | --- | --- |
+//! | the input calls its waker | all who wait |
+//! | a turn is published | those who have something to read |
+//! | the seat comes back, and the input can go on | all who wait for records; the one that drove too, unless it has records in hand or has panicked |
+//! | the same, and output F is full | nobody: who waits for records waits for room in F from now on |
+//! | the reader of F takes its records, or the capacity of F is raised | all who wait for room in F |
+//! | an output is closed | all who wait |
+//! | nothing has moved for too long | those who wait for room and asked for an error |
+//! | the stream ends; foreign code has panicked while the seat was out, which is an error of all | all who wait |
+//!
+//! A reader that is woken may not come: its task may have stopped to ask for the next record, and
+//! nobody is told of that. So a wake-up goes to all whom the change lets go on, never to one of
+//! them, and whoever is polled acts on what is in the hub, not on why it was woken.
 
 use super::board::{State, Wait, Waiting};
 use super::driver::drive_turn;

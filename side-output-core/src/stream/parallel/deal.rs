@@ -3,13 +3,14 @@ use super::super::source::CHUNK;
 use super::super::{BoxSource, DataStream, Fed, Intake, Source};
 use crate::error::StreamError;
 use crate::stream::Lane;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Shelter, wake_all};
 use crate::time::{Mark, Timestamp};
 use rustc_hash::FxBuildHasher;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hash};
 use std::mem;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
@@ -53,7 +54,7 @@ impl Wakers {
 
     fn wake_all(&self) {
         let wakers = mem::take(&mut *self.0.lock());
-        wakers.into_iter().for_each(Waker::wake);
+        wake_all(wakers);
     }
 }
 
@@ -191,7 +192,7 @@ impl<T> Table<T> {
         // Under the lock, so that whoever changes what is looked at here will wake us.
         wakers.add(cx.waker());
         let Dealer { lanes, closed, .. } = &*dealer;
-        let full = |(lane, closed): (&Lane<T>, &bool)| !closed && lane.load() >= CAPACITY;
+        let full = |(lane, closed): (&Lane<T>, &bool)| !closed && lane.len() >= CAPACITY;
         if lanes.iter().zip(closed).any(full) {
             return Err(Fed::Pending);
         }
@@ -202,15 +203,19 @@ impl<T> Table<T> {
         }
     }
 
-    /// Reads what is ready, for all partitions, and gives the input back.
+    /// Reads what is ready, for all partitions, and gives the input back: if it panics, it ends with
+    /// an error for all of them.
     ///
     /// True if nothing is: then the input wakes all of us.
     fn read(&self, mut input: Input<T>, partitions: usize) -> bool {
         let Self { dealer, wakers } = self;
         let mut dealt: Vec<Lane<T>> = (0..partitions).map(|_| Lane::new()).collect();
         let waker = Waker::from(Arc::clone(wakers));
-        let fed = input.deal(&mut Context::from_waker(&waker), &mut dealt);
+        let deal = || input.deal(&mut Context::from_waker(&waker), &mut dealt);
+        let fed = catch_unwind(AssertUnwindSafe(deal))
+            .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
         let waits = matches!(fed, Fed::Pending) && dealt.iter().all(Lane::is_empty);
+        let mut input = Some(input);
         {
             let mut dealer = dealer.lock();
             let Dealer { lanes, closed, input: seat, end } = &mut *dealer;
@@ -221,27 +226,35 @@ impl<T> Table<T> {
                 }
             }
             match fed {
-                Fed::More | Fed::Pending => *seat = Some(input),
+                Fed::More | Fed::Pending => *seat = input.take(),
                 Fed::End => *end = Some(Ok(())),
                 Fed::Failed(error) => *end = Some(Err(error)),
             }
         }
+        let mut shelter = Shelter::default();
         if !waits {
-            wakers.wake_all();
+            shelter.run(|| wakers.wake_all());
         }
+        for lane in &mut dealt {
+            shelter.run(|| lane.clear());
+        }
+        shelter.run(|| drop(input));
+        shelter.leave();
         waits
     }
 }
 
 impl<T> Drop for DealtSource<T> {
     fn drop(&mut self) {
-        let lane = {
+        let mut lane = {
             let mut dealer = self.table.dealer.lock();
             dealer.closed[self.partition] = true;
             mem::take(&mut dealer.lanes[self.partition])
         };
-        drop(lane);
-        self.table.wakers.wake_all();
+        let mut shelter = Shelter::default();
+        shelter.run(|| self.table.wakers.wake_all());
+        shelter.run(|| lane.clear());
+        shelter.leave();
     }
 }
 

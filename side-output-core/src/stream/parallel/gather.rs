@@ -3,7 +3,7 @@ use crate::error::StreamError;
 use crate::output::{Account, Collect};
 use crate::stream::Streamed;
 use crate::stream::{Driver, Fed};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Shelter};
 use crate::time::{Alignment, Barriers, Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
@@ -239,17 +239,19 @@ impl<S: Streamed, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
 impl<S, Tk> Gather<S, Tk> {
     /// Tells the tasks that nobody reads any more.
     fn close(&self) {
+        let mut shelter = Shelter::default();
         for pipe in &self.pipes.pipes {
             let (waker, items) = {
                 let mut pipe = pipe.lock();
                 pipe.closed = true;
                 (pipe.task.take(), mem::take(&mut pipe.items))
             };
-            drop(items);
-            if let Some(waker) = waker {
-                waker.wake();
+            shelter.run(|| waker.into_iter().for_each(Waker::wake));
+            for item in items {
+                shelter.run(|| drop(item));
             }
         }
+        shelter.leave();
     }
 }
 

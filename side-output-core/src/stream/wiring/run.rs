@@ -94,9 +94,14 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
             return Poll::Pending;
         }
         for _ in 0..TURNS {
-            if let Some(end) = &this.end {
+            if this.end.is_some()
+                && let Some(seat) = this.seat.take()
                 // Nobody reads the input any more: what is behind it may go on without.
-                this.seat = None;
+                && let Err(error) = seat.let_go()
+            {
+                this.fail(error);
+            }
+            if let Some(end) = &this.end {
                 let mut finish = Finish { cx, end, waits: None, error: None };
                 this.destinations.visit(&mut finish);
                 let Finish { waits, error, .. } = finish;

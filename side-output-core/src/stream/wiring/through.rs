@@ -170,7 +170,7 @@ where
     }
 
     fn load(&self) -> usize {
-        self.staged.load() + self.pipe.lock().lane.load()
+        self.staged.len() + self.pipe.lock().lane.len()
     }
 
     fn trim(&mut self, capacity: usize, overflow: Overflow) {
@@ -180,7 +180,6 @@ where
             pipe.lane.append(&mut self.staged);
         }
         let len = pipe.lane.len();
-        // Marks count against the capacity too, and are never dropped: the excess may be none.
         let excess = len.saturating_sub(capacity);
         match overflow {
             Overflow::Block | Overflow::Unbounded => return,
