@@ -314,3 +314,74 @@ fn fault_01_a_reader_that_panics_amid_a_firing() {
     catch_unwind(AssertUnwindSafe(|| block_on(reading))).unwrap_err();
     assert_balanced(&ledger.read());
 }
+
+/// A stream of 200 numbers behind an operator, and the ledger of that.
+fn numbers() -> (DataStream<u32>, LedgerHandle) {
+    let OrdersStreams { regular, large } = stream::iter(0..200).split_with(Orders::Regular);
+    large.discard();
+    let ledger = regular.ledger_handle().expect("an operator");
+    (regular.boxed(), ledger)
+}
+
+#[test]
+fn fault_06_what_was_not_read_is_not_delivered() {
+    type Wrap = fn(DataStream<u32>) -> DataStream<u32>;
+    let wraps: [(&str, Wrap); 8] = [
+        ("plain", |numbers| numbers),
+        ("map", |numbers| numbers.map(|n| n).boxed()),
+        ("filter", |numbers| numbers.filter(|_| true).boxed()),
+        ("inspect", |numbers| numbers.inspect(|_: &u32| {}).boxed()),
+        ("union", |numbers| numbers.union(DataStream::from_stream(stream::empty()))),
+        ("assign_timestamps", |numbers| {
+            let stamped = numbers.assign_timestamps(
+                |n| at(i64::from(*n)),
+                Watermarks::monotonous().with_idleness(millis(5), TestClock::at(at(0))),
+            );
+            stamped.boxed()
+        }),
+        ("stamp_with_clock", |numbers| {
+            numbers.stamp_with_clock(TestClock::at(at(0)), millis(5)).boxed()
+        }),
+        ("map, union, map", |numbers| {
+            let other = DataStream::from_stream(stream::empty());
+            numbers.map(|n| n).boxed().union([other]).map(|n| n).boxed()
+        }),
+    ];
+    for (name, wrap) in wraps {
+        let (numbers, ledger) = numbers();
+        let mut stream = wrap(numbers);
+        assert_eq!(block_on(stream.next()), Some(0), "{name}");
+        drop(stream);
+        let ledger = ledger.read();
+        assert_balanced(&ledger);
+        let regular = &ledger["regular"];
+        assert_eq!((regular.delivered, regular.discarded), (1, regular.routed - 1), "{name}");
+        assert!(regular.routed > 1, "{name}: the rest is there");
+    }
+}
+
+#[test]
+fn fault_06_a_map_that_panics_once_loses_one_record() {
+    for boxed in [false, true] {
+        let (numbers, _) = numbers();
+        let mut mapped = numbers.map(|n| {
+            assert_ne!(n, 7, "the eighth");
+            n
+        });
+        let mut read = Vec::new();
+        let mut read_all = |stream: &mut (dyn futures::Stream<Item = u32> + Unpin)| loop {
+            let next = catch_unwind(AssertUnwindSafe(|| block_on(stream.next())));
+            match next {
+                Ok(Some(n)) => read.push(n),
+                Ok(None) => break,
+                Err(_) => {}
+            }
+        };
+        if boxed {
+            read_all(&mut mapped.boxed())
+        } else {
+            read_all(&mut mapped)
+        }
+        assert!(read.iter().copied().eq((0..200).filter(|n| *n != 7)), "{boxed}: {read:?}");
+    }
+}

@@ -528,3 +528,28 @@ fn reconciled_streams_can_be_read_or_wired() {
     assert_eq!(block_on(matched.collect::<Vec<_>>()), [Match { left: (1, 10), right: (1, 11) }]);
     assert!(ledger.read().is_balanced());
 }
+
+#[test]
+fn fault_22_chained_unions_share_equally() {
+    let ready = |n: u32| DataStream::from_stream(stream::repeat(n));
+    let chained = ready(0).union(ready(1)).union(ready(2)).union(ready(3)).union(ready(4));
+    let mut shares = [0; 5];
+    block_on(chained.take(50_000).for_each(|n| {
+        shares[n as usize] += 1;
+        std::future::ready(())
+    }));
+    // A chunk each in turn: none is more than one ahead.
+    let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+    assert!(most - least <= 512, "{shares:?}");
+}
+
+#[test]
+fn a_union_that_was_read_in_part_keeps_its_order() {
+    let mut first =
+        DataStream::from_stream(stream::iter(0..5)).union(DataStream::from_stream(stream::empty()));
+    assert_eq!(block_on(first.next()), Some(0));
+    let all = first.union(DataStream::from_stream(stream::iter(10..12)));
+    let mut all: Vec<i32> = block_on(all.collect());
+    all.sort_unstable();
+    assert_eq!(all, [1, 2, 3, 4, 10, 11]);
+}

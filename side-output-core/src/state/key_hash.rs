@@ -26,3 +26,22 @@ impl KeyHash {
         self.0.hash_one(key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn fault_39_whoever_sends_keys_cannot_know_which_collide() {
+        let first = KeyHash::default();
+        // What collides in the lower bits of one hash is spread by another.
+        let mask = (1 << 10) - 1;
+        let colliding: Vec<u64> =
+            (0..1 << 16).filter(|key| first.of(key) & mask == first.of(&0_u64) & mask).collect();
+        assert!(colliding.len() > 30);
+        let other = KeyHash::default();
+        let buckets: HashSet<_> = colliding.iter().map(|key| other.of(key) & mask).collect();
+        assert!(buckets.len() > colliding.len() / 2, "{} of {}", buckets.len(), colliding.len());
+    }
+}
