@@ -15,17 +15,17 @@ use std::fmt;
 /// See [`Operator`].
 pub struct Turn<'a, C> {
     collector: Collector<'a, C>,
-    /// What the turn may still spend. Until its end, the account has it among what was taken: so
-    /// this is all there is to count.
+    /// What the turn may still spend.
     room: usize,
+    /// What it had, without what was spent on no record.
+    most: usize,
 }
 
 impl<'a, C> Turn<'a, C> {
     /// A turn of about `room` steps that emits into `out`.
     #[inline]
     pub const fn new(out: &'a mut C, account: &'a mut Account, room: usize) -> Self {
-        account.taken = account.taken.wrapping_add(room as u64);
-        Self { collector: Collector::new(out, account), room }
+        Self { collector: Collector::new(out, account), room, most: room }
     }
 
     /// How much of the budget is left.
@@ -50,7 +50,7 @@ impl<'a, C> Turn<'a, C> {
     const fn spend(&mut self, steps: usize) {
         let steps = if steps > self.room { self.room } else { steps };
         self.room -= steps;
-        self.collector.take_back(steps);
+        self.most -= steps;
     }
 
     /// Hands `operator` a record.
@@ -143,8 +143,7 @@ impl<'a, C> Turn<'a, C> {
 impl<C> Drop for Turn<'_, C> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.collector.take_back(self.room);
-        self.collector.end_turn();
+        self.collector.end_turn(self.most.wrapping_sub(self.room) as u64);
     }
 }
 

@@ -128,15 +128,10 @@ impl<'a, C> Collector<'a, C> {
         (self.marked, self.spent())
     }
 
-    /// So many records that were entered as taken are not.
+    /// Ends the turn, which has taken so many records. The operator may have panicked.
     #[inline(always)]
-    pub(crate) const fn take_back(&mut self, records: usize) {
-        self.account.taken = self.account.taken.wrapping_sub(records as u64);
-    }
-
-    /// Ends the turn. The operator may have panicked.
-    #[inline(always)]
-    pub(crate) const fn end_turn(&mut self) {
+    pub(crate) const fn end_turn(&mut self, taken: u64) {
+        self.account.taken += taken;
         _ = self.end_record(false);
     }
 
