@@ -22,7 +22,7 @@ mod wheel;
 pub use self::index::Index;
 pub use self::key_group::{ByKeyGroup, KEY_GROUPS, key_group, saved_hash};
 pub use self::key_hash::KeyHash;
-pub use self::keys::{Due, Kept, Keys};
+pub use self::keys::{Due, Kept, Keys, Lent};
 pub use self::map::Map;
 pub use self::segments::{Leaving, Segments};
 pub use self::slab::Slab;

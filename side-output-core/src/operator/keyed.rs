@@ -156,12 +156,13 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         self.cx.cx.set(at, self.watermark);
-        let state = self.keys.lend(slot, &mut self.cx.key);
-        let routed = how.enter(&mut self.function, state, &mut self.cx, at, out);
+        let lent = self.keys.lend(slot);
+        lent.swap_key(&mut self.cx.key);
+        let routed = how.enter(&mut self.function, lent.state(), &mut self.cx, at, out);
         self.cx.flush(at, out);
-        let state = self.keys.lend(slot, &mut self.cx.key);
+        lent.swap_key(&mut self.cx.key);
         // The key stays if anything of it is worth it; timers are asked about below.
-        let empty = F::is_empty(state);
+        let empty = F::is_empty(lent.state());
         if mem::take(&mut self.cx.clear) {
             self.cx.changes.clear();
             self.keys.remove(slot);
@@ -170,7 +171,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         if !self.cx.changes.is_empty() {
             self.change_timers(slot, at)?;
         }
-        if empty && self.keys.is_idle(slot) {
+        if empty && self.keys.lend(slot).is_idle() {
             self.keys.remove(slot);
         } else if let Some(time_to_live) = self.time_to_live {
             // Without any time yet, there is nothing to count from.
@@ -220,9 +221,8 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
     /// Forgets the key of a timer that does not fire, if there is nothing else of it.
     #[cold]
     fn drop_timer(&mut self, slot: u32) {
-        let empty = F::is_empty(self.keys.lend(slot, &mut self.cx.key));
-        self.keys.lend(slot, &mut self.cx.key);
-        if empty && self.keys.is_idle(slot) {
+        let lent = self.keys.lend(slot);
+        if F::is_empty(lent.state()) && lent.is_idle() {
             self.keys.remove(slot);
         }
     }

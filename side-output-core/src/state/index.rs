@@ -1,19 +1,20 @@
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use std::{fmt, mem};
 
 /// Tables with fewer entries are moved in one go, and keep their memory when they run empty.
-pub(super) const SMALL: usize = 1 << 12;
+pub(super) const SMALL: usize = 1 << 13;
+
+/// So many entries come or go between two portions of a move.
+const PAUSE: u32 = 64;
+
+/// How many places of the old table are looked at in a portion.
+const PORTION: usize = 1 << 11;
 
 /// Where the entry of each key stands, by the key's hash. The key itself stands there and nowhere
 /// else.
 ///
 /// When the table is full, its entries move to a larger one some at a time, with the next calls:
-/// no call looks at all of them. They move in the order of their slots and not in that of the
-/// table, by which the keys would be read at random.
-///
-/// What is passed as `hash_at` gives the hash of the key in a slot; `None` if there is no key in
-/// it, or not one that stands here.
+/// no call looks at all of them.
 ///
 /// # Examples
 ///
@@ -23,32 +24,53 @@ pub(super) const SMALL: usize = 1 << 12;
 /// let (keys, hash) = (["a", "b"], |key: &str| u64::from(key.as_bytes()[0]) << 57);
 /// let mut index = Index::new();
 /// for (slot, key) in (0..).zip(keys) {
-///     index.insert(hash(key), slot, 2, |slot| Some(hash(keys[slot as usize])));
+///     index.insert(hash(key), slot);
 /// }
 /// assert_eq!(index.find(hash("b"), |slot| keys[slot as usize] == "b"), Some(1));
 /// ```
 #[derive(Default)]
 pub struct Index {
-    table: HashTable<u32>,
+    table: HashTable<Place>,
     /// What the table was before, until all entries have moved; those that have are left in it.
-    old: HashTable<u32>,
-    /// The first slot whose entry may not have moved.
-    next: u32,
-    /// No entry at or behind this slot has to move.
-    end: u32,
-    /// How many slots are looked at with each call.
-    step: u32,
+    old: HashTable<Place>,
+    /// The first place of the old table whose entry has not moved.
+    next: usize,
+    /// How many entries come or go until the next portion moves.
+    pause: u32,
     len: usize,
-    /// A slot that is still to move was used again, and stands in the new table already.
-    reused: bool,
+}
+
+/// With the hash, an entry moves without a look at its key, which may stand anywhere in memory.
+#[derive(Clone, Copy)]
+struct Place {
+    hash: u32,
+    slot: u32,
+}
+
+impl Place {
+    /// Places are chosen by the low bits of a hash and told apart by the high ones.
+    #[inline(always)]
+    const fn hash(&self) -> u64 {
+        (self.hash as u64) << u32::BITS | self.hash as u64
+    }
+
+    #[inline(always)]
+    const fn new(hash: u64, slot: u32) -> Self {
+        Self { hash: (hash >> u32::BITS) as u32, slot }
+    }
 }
 
 impl Index {
     /// No entries.
     #[must_use]
     pub const fn new() -> Self {
-        let table = HashTable::new();
-        Self { table, old: HashTable::new(), next: 0, end: 0, step: 0, len: 0, reused: false }
+        Self { table: HashTable::new(), old: HashTable::new(), next: 0, pause: 0, len: 0 }
+    }
+
+    /// No entries, and memory for as many.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { table: HashTable::with_capacity(capacity), ..Self::new() }
     }
 
     /// Number of entries.
@@ -75,77 +97,67 @@ impl Index {
     /// none any more.
     #[inline]
     pub fn find(&self, hash: u64, mut is_key: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.find_near(hash, &mut is_key).or_else(|| self.find_old(hash, is_key))
+        let near = self.find_near(hash, &mut is_key);
+        if near.is_none() && self.is_moving() { self.find_old(hash, is_key) } else { near }
     }
 
     /// The same without those that are still to move.
     #[inline(always)]
     pub(super) fn find_near(&self, hash: u64, mut is_key: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.table.find(hash, |slot| is_key(*slot)).copied()
+        self.table.find(Place::new(hash, 0).hash(), |place| is_key(place.slot)).map(|p| p.slot)
     }
 
-    /// The same of those that are still to move.
-    #[inline]
-    pub(super) fn find_old(&self, hash: u64, mut is_key: impl FnMut(u32) -> bool) -> Option<u32> {
-        if self.old.is_empty() {
-            return None;
-        }
-        self.old.find(hash, |slot| is_key(*slot)).copied()
+    /// Whether there are entries that are still to move.
+    #[inline(always)]
+    pub(super) fn is_moving(&self) -> bool {
+        !self.old.is_empty()
     }
 
-    /// Adds the slot of a key that has none; all slots are below `end`.
-    ///
-    /// # Panics
-    ///
-    /// If `end` is not below 2^32.
+    #[cold]
+    fn find_old(&self, hash: u64, mut is_key: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.old.find(Place::new(hash, 0).hash(), |place| is_key(place.slot)).map(|p| p.slot)
+    }
+
+    /// Adds the slot of a key that has none.
     #[inline]
-    pub fn insert(
-        &mut self,
-        hash: u64,
-        slot: u32,
-        end: usize,
-        hash_at: impl Fn(u32) -> Option<u64>,
-    ) {
-        if self.table.len() == self.table.capacity() || !self.old.is_empty() {
-            self.make_room(end, &hash_at);
-            self.reused |= slot >= self.next && slot < self.end;
+    pub fn insert(&mut self, hash: u64, slot: u32) {
+        if self.table.len() == self.table.capacity() {
+            self.begin();
         }
-        self.table.insert_unique(hash, slot, |slot| hash_at(*slot).unwrap_or_default());
+        let place = Place::new(hash, slot);
+        self.table.insert_unique(place.hash(), place, Place::hash);
         self.len += 1;
+        if self.is_moving() {
+            self.go_on();
+        }
     }
 
-    /// Removes the slot of a key, which is not there any more.
-    pub fn remove(
-        &mut self,
-        hash: u64,
-        slot: u32,
-        end: usize,
-        hash_at: impl Fn(u32) -> Option<u64>,
-    ) {
+    /// Removes the slot of a key.
+    pub fn remove(&mut self, hash: u64, slot: u32) {
+        let hash = Place::new(hash, slot).hash();
         for table in [&mut self.table, &mut self.old] {
-            if let Ok(entry) = table.find_entry(hash, |other| *other == slot) {
+            if let Ok(entry) = table.find_entry(hash, |place| place.slot == slot) {
                 entry.remove();
                 self.len -= 1;
                 break;
             }
         }
-        if !self.old.is_empty() {
-            self.advance(self.step, &hash_at);
+        if self.is_moving() {
+            self.go_on();
         } else if self.table.capacity() > SMALL && self.len < self.table.capacity() / 8 {
-            self.begin(end, &hash_at);
+            self.begin();
         }
     }
 
     /// Puts another slot of the same key in the place of `slot`.
     #[inline]
-    pub fn replace(&mut self, hash: u64, slot: u32, by: u32, hash_at: impl Fn(u32) -> Option<u64>) {
-        if let Some(place) = self.table.find_mut(hash, |other| *other == slot) {
-            *place = by;
-        } else if let Ok(entry) = self.old.find_entry(hash, |other| *other == slot) {
-            // To where it will not be overlooked when its time to move has passed.
-            entry.remove();
-            self.reused = true;
-            self.table.insert_unique(hash, by, |slot| hash_at(*slot).unwrap_or_default());
+    pub fn replace(&mut self, hash: u64, slot: u32, by: u32) {
+        let hash = Place::new(hash, slot).hash();
+        for table in [&mut self.table, &mut self.old] {
+            if let Some(place) = table.find_mut(hash, |place| place.slot == slot) {
+                place.slot = by;
+                break;
+            }
         }
     }
 
@@ -155,51 +167,37 @@ impl Index {
         (self.old, self.len) = (HashTable::new(), 0);
     }
 
-    #[inline(never)]
-    fn make_room(&mut self, end: usize, hash_at: &impl Fn(u32) -> Option<u64>) {
-        self.advance(self.step, hash_at);
-        if self.table.len() == self.table.capacity() {
-            self.begin(end, hash_at);
-        }
-    }
-
     /// Goes over to a table for twice the entries.
-    fn begin(&mut self, end: usize, hash_at: &impl Fn(u32) -> Option<u64>) {
-        self.advance(u32::MAX, hash_at);
+    #[cold]
+    fn begin(&mut self) {
+        self.advance(usize::MAX);
         let table = HashTable::with_capacity(2 * self.len);
-        let old = mem::replace(&mut self.table, table);
+        (self.old, self.next) = (mem::replace(&mut self.table, table), 0);
         if self.len < SMALL {
-            for slot in &old {
-                let hash = hash_at(*slot).unwrap_or_default();
-                self.table.insert_unique(hash, *slot, |_| 0);
-            }
-            return;
+            self.advance(usize::MAX);
         }
-        self.old = old;
-        self.reused = false;
-        (self.next, self.end) = (0, u32::try_from(end).expect("fewer than 2^32 keys"));
-        // All have moved when the new table is filled by a quarter more.
-        self.step = 4 * (self.end / u32::try_from(self.len).unwrap_or(self.end) + 1);
     }
 
-    fn advance(&mut self, count: u32, hash_at: &impl Fn(u32) -> Option<u64>) {
-        if self.old.is_empty() {
+    /// An entry has come or gone.
+    #[inline(never)]
+    fn go_on(&mut self) {
+        if self.pause > 0 {
+            self.pause -= 1;
             return;
         }
-        let until = self.next.saturating_add(count).min(self.end);
-        for slot in self.next..until {
-            let Some(hash) = hash_at(slot) else { continue };
-            let rehash = |slot: &u32| hash_at(*slot).unwrap_or_default();
-            if !self.reused {
-                self.table.insert_unique(hash, slot, rehash);
-            } else if let Entry::Vacant(place) =
-                self.table.entry(hash, |other| *other == slot, rehash)
-            {
-                place.insert(slot);
+        self.pause = PAUSE;
+        self.advance(PORTION);
+    }
+
+    fn advance(&mut self, count: usize) {
+        let until = self.next.saturating_add(count).min(self.old.num_buckets());
+        for index in self.next..until {
+            if let Some(place) = self.old.get_bucket(index) {
+                self.table.insert_unique(place.hash(), *place, Place::hash);
             }
         }
         self.next = until;
-        if until == self.end {
+        if until == self.old.num_buckets() {
             self.old = HashTable::new();
         }
     }
@@ -214,7 +212,6 @@ impl fmt::Debug for Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
     use std::collections::HashMap;
 
     const fn hash(key: u64) -> u64 {
@@ -222,18 +219,18 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_index_looks_at_few_slots_in_each_call() {
-        let many = if cfg!(miri) { 1 << 13 } else { 1 << 17 };
-        let mut index = Index::new();
+    fn a_growing_index_moves_in_portions() {
+        let many = if cfg!(miri) { 1 << 14 } else { 1 << 17 };
+        let (mut index, mut moved) = (Index::new(), 0);
         for slot in 0..many {
-            let looks = Cell::new(0);
-            let hash_at = |slot| {
-                looks.set(looks.get() + 1);
-                Some(hash(u64::from(slot)))
-            };
-            index.insert(hash(u64::from(slot)), slot, slot as usize, hash_at);
-            assert!(looks.get() <= SMALL, "{} looks for the slot {slot}", looks.get());
+            let before = index.table.len();
+            index.insert(hash(u64::from(slot)), slot);
+            if index.len() > SMALL && index.table.len() >= before {
+                assert!(index.table.len() - before <= PORTION + 1, "at the slot {slot}");
+                moved += index.table.len() - before - 1;
+            }
         }
+        assert!(moved > SMALL);
         assert!((0..many).all(|slot| index.find(hash(slot.into()), |s| s == slot) == Some(slot)));
         assert_eq!(
             (index.len(), index.find(hash(many.into()), |s| s == many)),
@@ -264,14 +261,12 @@ mod tests {
                     let slot = free.pop().unwrap_or(u32::try_from(slots.len()).expect("few"));
                     slots.resize(slots.len().max(slot as usize + 1), None);
                     slots[slot as usize] = Some(key);
-                    let hash_at = |slot: u32| slots[slot as usize].map(hash);
-                    index.insert(hash(key), slot, slots.len(), hash_at);
+                    index.insert(hash(key), slot);
                     expected.insert(key, slot);
                 }
                 Some(slot) if !stays => {
                     slots[slot as usize] = None;
-                    let hash_at = |slot: u32| slots[slot as usize].map(hash);
-                    index.remove(hash(key), slot, slots.len(), hash_at);
+                    index.remove(hash(key), slot);
                     free.push(slot);
                     expected.remove(&key);
                 }
@@ -280,7 +275,7 @@ mod tests {
                     let moved = slots[slot as usize].take();
                     slots.push(moved);
                     free.push(slot);
-                    index.replace(hash(key), slot, by, |slot| slots[slot as usize].map(hash));
+                    index.replace(hash(key), slot, by);
                     expected.insert(key, by);
                 }
                 _ => {}

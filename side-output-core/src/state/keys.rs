@@ -4,8 +4,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::mem;
 
-/// What one key has.
-struct Slot<K, S> {
+/// What one key has, with which a function is called.
+pub struct Lent<K, S> {
     /// `None` while a function holds the key.
     key: Option<K>,
     state: S,
@@ -59,9 +59,7 @@ pub struct Kept<'a, K, S> {
 ///
 /// let mut keys: Keys<&str, u32> = Keys::new();
 /// let slot = keys.slot("a");
-/// let mut key = None;
-/// *keys.lend(slot, &mut key) += 1;
-/// keys.lend(slot, &mut key);
+/// *keys.lend(slot).state() += 1;
 /// keys.set_timer(slot, Timestamp::from_millis(5));
 ///
 /// assert_eq!(keys.pop_due(Timestamp::from_millis(4), &mut 100), None);
@@ -72,7 +70,7 @@ pub struct Kept<'a, K, S> {
 /// ```
 pub struct Keys<K, S> {
     index: Index,
-    slots: Slab<Slot<K, S>>,
+    slots: Slab<Lent<K, S>>,
     timers: Timers,
     alarms: Timers,
     hash: KeyHash,
@@ -115,7 +113,26 @@ impl<K, S> Keys<K, S> {
     }
 }
 
-impl<K, S> Slot<K, S> {
+impl<K, S> Lent<K, S> {
+    /// Exchanges the key with `key`.
+    #[inline]
+    pub const fn swap_key(&mut self, key: &mut Option<K>) {
+        mem::swap(&mut self.key, key);
+    }
+
+    /// The state of the key.
+    #[inline]
+    pub const fn state(&mut self) -> &mut S {
+        &mut self.state
+    }
+
+    /// Whether the key has no timer.
+    #[inline]
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.times.is_empty() && self.alarms.is_none()
+    }
+
     fn kept(&self, slot: u32) -> Option<Kept<'_, K, S>> {
         let Self { key, state, times, alarms, expires, expiry } = self;
         let (alarms, expires) = (alarms.as_deref(), expiry.map(|_| *expires));
@@ -153,7 +170,7 @@ impl<K: Hash + Eq, S> Keys<K, S> {
     }
 
     fn insert(&mut self, hash: u64, key: K, state: S) -> u32 {
-        let slot = self.slots.insert(Slot {
+        let slot = self.slots.insert(Lent {
             key: Some(key),
             state,
             times: Times::new(),
@@ -161,9 +178,7 @@ impl<K: Hash + Eq, S> Keys<K, S> {
             expires: Timestamp::MIN,
             expiry: None,
         });
-        self.index.insert(hash, slot, self.slots.end(), |slot| {
-            self.slots.get(slot)?.key.as_ref().map(|key| self.hash.of(key))
-        });
+        self.index.insert(hash, slot);
         slot
     }
 
@@ -192,27 +207,18 @@ impl<K: Hash + Eq, S> Keys<K, S> {
     }
 
     #[inline]
-    fn entry(slots: &mut Slab<Slot<K, S>>, slot: u32) -> &mut Slot<K, S> {
+    fn entry(slots: &mut Slab<Lent<K, S>>, slot: u32) -> &mut Lent<K, S> {
         slots.get_mut(slot).expect("the slot of a key")
     }
 
-    /// Exchanges the key of `slot` with `key`, and lends the state.
+    /// Lends what the key in `slot` has.
     ///
     /// # Panics
     ///
     /// If no key is in `slot`, as with all that take one.
     #[inline]
-    pub fn lend(&mut self, slot: u32, key: &mut Option<K>) -> &mut S {
-        let slot = Self::entry(&mut self.slots, slot);
-        mem::swap(&mut slot.key, key);
-        &mut slot.state
-    }
-
-    /// Whether the key in `slot` has no timer.
-    #[inline]
-    #[must_use]
-    pub fn is_idle(&self, slot: u32) -> bool {
-        self.slots.get(slot).is_none_or(|slot| slot.times.is_empty() && slot.alarms.is_none())
+    pub fn lend(&mut self, slot: u32) -> &mut Lent<K, S> {
+        Self::entry(&mut self.slots, slot)
     }
 
     /// Sets an event-time timer; `false` if it was set already.
@@ -272,7 +278,7 @@ impl<K: Hash + Eq, S> Keys<K, S> {
 
     /// Forgets the key in `slot` with everything it has.
     pub fn remove(&mut self, slot: u32) {
-        let Some(Slot { key: Some(key), mut times, alarms, expiry, .. }) = self.slots.remove(slot)
+        let Some(Lent { key: Some(key), mut times, alarms, expiry, .. }) = self.slots.remove(slot)
         else {
             return;
         };
@@ -283,9 +289,7 @@ impl<K: Hash + Eq, S> Keys<K, S> {
         if let Some(mut alarms) = alarms {
             self.alarms.clear(&mut alarms);
         }
-        self.index.remove(self.hash.of(&key), slot, self.slots.end(), |slot| {
-            self.slots.get(slot)?.key.as_ref().map(|key| self.hash.of(key))
-        });
+        self.index.remove(self.hash.of(&key), slot);
         self.sweep();
     }
 
@@ -365,6 +369,12 @@ impl<K: Hash + Eq, S> Keys<K, S> {
 impl<K: Hash + Eq, S> Default for Keys<K, S> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl<K, S> fmt::Debug for Lent<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lent").field("times", &self.times).finish_non_exhaustive()
     }
 }
 

@@ -37,7 +37,7 @@ impl<K, V> Map<K, V> {
 
     /// All slots are below.
     #[must_use]
-    pub const fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.slots.end()
     }
 
@@ -95,18 +95,14 @@ impl<K: Hash + Eq, V> Map<K, V> {
             return slot;
         }
         let slot = self.slots.insert((key.clone(), value()));
-        let Self { index, slots, hash: hasher } = self;
-        let hash_at = |slot| slots.get(slot).map(|(key, _)| hasher.of(key));
-        index.insert(hash, slot, slots.end(), hash_at);
+        self.index.insert(hash, slot);
         slot
     }
 
     /// Takes a key out.
     pub fn remove(&mut self, slot: u32) -> Option<(K, V)> {
         let entry = self.slots.remove(slot)?;
-        let Self { index, slots, hash } = self;
-        let hash_at = |slot| slots.get(slot).map(|(key, _)| hash.of(key));
-        index.remove(hash.of(&entry.0), slot, slots.end(), hash_at);
+        self.index.remove(self.hash.of(&entry.0), slot);
         Some(entry)
     }
 }

@@ -131,11 +131,20 @@ impl<T> Segments<T> {
     }
 
     /// Takes an entry out, and puts the last one in its place.
+    #[inline]
     pub fn swap_remove(&mut self, index: usize) -> Option<T> {
+        if self.rest.is_empty() {
+            return (index < self.first.len()).then(|| self.first.swap_remove(index));
+        }
+        self.swap_remove_behind(index)
+    }
+
+    #[cold]
+    fn swap_remove_behind(&mut self, index: usize) -> Option<T> {
+        while self.rest.pop_if(|last| last.is_empty()).is_some() {}
         if index >= self.len() {
             return None;
         }
-        while self.rest.pop_if(|last| last.is_empty()).is_some() {}
         let last = self.rest.last_mut().unwrap_or(&mut self.first).pop()?;
         match self.get_mut(index) {
             Some(entry) => Some(mem::replace(entry, last)),

@@ -1,5 +1,5 @@
+use super::Index;
 use super::segments::{Leaving, Segments};
-use super::{Index, KeyHash};
 use std::collections::VecDeque;
 use std::hash::Hash;
 use std::{fmt, mem};
@@ -22,7 +22,7 @@ const POOL: usize = 8;
 /// for key in ["b", "a", "b"] {
 ///     match table.find(hash.of(&key), &key) {
 ///         Some(entry) => entry.value += 1,
-///         None => _ = table.push(&hash, hash.of(&key), key, 1),
+///         None => _ = table.push(hash.of(&key), key, 1),
 ///     }
 /// }
 /// assert!(table.iter().map(|entry| (entry.key, entry.value)).eq([("b", 2), ("a", 1)]));
@@ -50,6 +50,12 @@ impl<K, V> Table<K, V> {
     #[must_use]
     pub fn new() -> Self {
         Self { index: Index::new(), entries: Segments::new(), leaving: Leaving::default() }
+    }
+
+    /// No entries, and memory for as many.
+    #[must_use]
+    fn with_capacity(capacity: usize) -> Self {
+        Self { index: Index::with_capacity(capacity), ..Self::new() }
     }
 
     /// Number of entries that have not left.
@@ -138,23 +144,18 @@ impl<K: Hash + Eq, V> Table<K, V> {
     #[must_use]
     pub(crate) fn find_near(&mut self, hash: u64, key: &K) -> Option<&mut Entry<K, V>> {
         let entries = self.entries.single_mut()?;
-        let is_key = |slot: u32| entries.get(slot as usize).is_some_and(|e| e.key == *key);
-        let slot = self.index.find_near(hash, is_key)?;
-        entries.get_mut(slot as usize)
+        let slot = self.index.find_near(hash, |slot| entries[slot as usize].key == *key)?;
+        Some(&mut entries[slot as usize])
     }
 
     /// The entry of `key` if it is not [near](Self::find_near).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub(crate) fn find_far(&mut self, hash: u64, key: &K) -> Option<&mut Entry<K, V>> {
-        let Self { index, entries, .. } = self;
-        let is_key = |slot: u32| entries.get(slot as usize).is_some_and(|e| e.key == *key);
-        let slot = if entries.is_single() {
-            index.find_old(hash, is_key)?
-        } else {
-            index.find(hash, is_key)?
-        };
-        entries.get_mut(slot as usize)
+        if self.entries.is_single() && !self.index.is_moving() {
+            return None;
+        }
+        self.find(hash, key)
     }
 
     /// Adds the entry of a key that has none, and says where it stands.
@@ -163,13 +164,10 @@ impl<K: Hash + Eq, V> Table<K, V> {
     ///
     /// With the key number 2^32.
     #[inline]
-    pub fn push(&mut self, hasher: &KeyHash, hash: u64, key: K, value: V) -> usize {
-        let Self { index, entries, .. } = self;
-        let slot = entries.len();
-        let number = u32::try_from(slot).expect("fewer than 2^32 keys in a window");
-        let hash_at = |slot: u32| entries.get(slot as usize).map(|entry| hasher.of(&entry.key));
-        index.insert(hash, number, slot, hash_at);
-        entries.push(Entry { key, value });
+    pub fn push(&mut self, hash: u64, key: K, value: V) -> usize {
+        let slot = self.entries.len();
+        self.index.insert(hash, u32::try_from(slot).expect("fewer than 2^32 keys in a window"));
+        self.entries.push(Entry { key, value });
         slot
     }
 }
@@ -195,8 +193,9 @@ impl<K, V> Pool<K, V> {
         Self(VecDeque::new())
     }
 
-    pub(crate) fn take(&mut self) -> Table<K, V> {
-        self.0.pop_front().unwrap_or_default()
+    /// One for `keys` or so.
+    pub(crate) fn take(&mut self, keys: usize) -> Table<K, V> {
+        self.0.pop_front().unwrap_or_else(|| Table::with_capacity(keys))
     }
 
     pub(crate) fn give(&mut self, mut table: Table<K, V>) {
@@ -217,6 +216,7 @@ impl<K, V> Pool<K, V> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::KeyHash;
     use super::*;
 
     #[test]
@@ -225,11 +225,11 @@ mod tests {
         let hash = KeyHash::default();
         let mut table = Table::new();
         for n in 0..10_000_u32 {
-            assert_eq!(table.push(&hash, hash.of(&n.to_string()), n.to_string(), n), n as usize);
+            assert_eq!(table.push(hash.of(&n.to_string()), n.to_string(), n), n as usize);
         }
         let (other, mut again) = (KeyHash::default(), Table::new());
         for entry in table.iter() {
-            again.push(&other, other.of(&entry.key), &*entry.key, entry.value);
+            again.push(other.of(&entry.key), &*entry.key, entry.value);
         }
         assert!(again.iter().map(|entry| entry.value).eq(0..10_000));
         for n in [0, 4095, 4096, 9999] {
@@ -243,8 +243,8 @@ mod tests {
     fn the_memory_of_a_table_is_used_again_if_it_was_needed() {
         let (hash, mut pool) = (KeyHash::default(), Pool::new());
         for (keys, kept) in [(40_000, true), (30_000, true), (10, false), (10, true)] {
-            let mut table: Table<u32, ()> = pool.take();
-            (0..keys).for_each(|key| _ = table.push(&hash, hash.of(&key), key, ()));
+            let mut table: Table<u32, ()> = pool.take(0);
+            (0..keys).for_each(|key| _ = table.push(hash.of(&key), key, ()));
             assert_eq!(table.leave().take(7).count(), 7);
             assert_eq!(table.len(), keys as usize - 7);
             pool.give(table);
@@ -259,7 +259,7 @@ mod tests {
         let (hash, mut pool) = (KeyHash::default(), Pool::new());
         for keys in [50_000, 10] {
             let mut table: Table<u32, ()> = Table::new();
-            (0..keys).for_each(|key| _ = table.push(&hash, hash.of(&key), key, ()));
+            (0..keys).for_each(|key| _ = table.push(hash.of(&key), key, ()));
             pool.give(table);
         }
         assert!(pool.shrink() && !pool.shrink());

@@ -357,27 +357,26 @@ impl Wheel {
 
     #[inline(never)]
     fn sweep_some(&mut self, mut is_live: impl FnMut(Timer) -> bool) {
-        let (mut index, mut place) = self.sweeping.unwrap_or_default();
+        let (from, place) = self.sweeping.unwrap_or_default();
+        let rest = (from..).zip(self.buckets.iter_mut().skip(from));
+        let Some((index, bucket)) = rest.into_iter().find(|(_, bucket)| !bucket.is_empty()) else {
+            self.sweeping = None;
+            return;
+        };
+        let mut place = if index == from { place } else { 0 };
         for _ in 0..STEP {
-            let Some(bucket) = self.buckets.get_mut(index) else {
-                self.sweeping = None;
-                return;
-            };
-            match bucket.get(place) {
-                Some(timer) if is_live(*timer) => place += 1,
-                Some(_) => {
-                    bucket.swap_remove(place);
-                    self.len -= 1;
-                }
-                None => {
-                    if bucket.is_empty() {
-                        self.filled[index / BUCKETS as usize] &= !(1 << (index % BUCKETS as usize));
-                    }
-                    (index, place) = (index + 1, 0);
-                }
+            let Some(timer) = bucket.get(place) else { break };
+            if is_live(*timer) {
+                place += 1;
+            } else {
+                bucket.swap_remove(place);
+                self.len -= 1;
             }
         }
-        self.sweeping = Some((index, place));
+        if bucket.is_empty() {
+            self.filled[index / BUCKETS as usize] &= !(1 << (index % BUCKETS as usize));
+        }
+        self.sweeping = Some(if place < bucket.len() { (index, place) } else { (index + 1, 0) });
     }
 }
 

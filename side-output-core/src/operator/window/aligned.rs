@@ -124,7 +124,9 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         self.hot = match self.open.binary_search_by(|open| open.window.cmp(&window)) {
             Ok(index) => index,
             Err(index) => {
-                let (table, updates) = (self.pool.take(), Updates::default());
+                // As many keys as in the window before, most likely.
+                let keys = self.open.get(self.hot).map_or(0, |open| open.table.len());
+                let (table, updates) = (self.pool.take(keys), Updates::default());
                 let complete = window.max_timestamp() <= watermark;
                 self.open.insert(index, Open { window, complete, table, done: 0, updates });
                 index
@@ -258,7 +260,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
             return parts.body.add(&mut entry.value.contents, value);
         }
         let contents = parts.body.first(value);
-        self.table.push(&parts.hash, hash, key, Kept { contents, side: S::default() });
+        self.table.push(hash, key, Kept { contents, side: S::default() });
     }
 
     /// Fires for the keys in their order; with the last firing their state goes.
@@ -329,7 +331,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
             slot
         } else {
             let kept = Kept { contents: parts.body.first(value), side: S::default() };
-            table.push(&parts.hash, hash, key, kept)
+            table.push(hash, key, kept)
         };
         let Some(Entry { key, value }) = table.get_mut(slot) else { return Ok(()) };
         let pane = updates.next(&parts.hash, u32::try_from(slot).unwrap_or(u32::MAX));
@@ -348,7 +350,7 @@ impl Updates {
         let table = self.0.get_or_insert_default();
         let hash = hasher.of(&number);
         let Some(entry) = table.find(hash, &number) else {
-            table.push(hasher, hash, number, 1);
+            table.push(hash, number, 1);
             return Pane::Late(1);
         };
         entry.value = entry.value.saturating_add(1);

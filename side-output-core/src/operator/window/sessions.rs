@@ -170,12 +170,10 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
             }
         }
         let slot = self.kept.open(parts, key, window, value, newest);
-        let Self { index, kept, .. } = self;
-        let hash_at = |slot| kept.hash_at(&parts.hash, slot);
         if newest == NONE {
-            index.insert(hash, slot, kept.slots.end(), hash_at);
+            self.index.insert(hash, slot);
         } else {
-            index.replace(hash, newest, slot, hash_at);
+            self.index.replace(hash, newest, slot);
         }
         if window.max_timestamp() <= parts.watermark {
             return self.kept.update(parts, slot, out);
@@ -219,7 +217,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         };
         self.kept.link(newer, slot);
         if newer == NONE {
-            self.index.replace(hash, newest, slot, |slot| self.kept.hash_at(&parts.hash, slot));
+            self.index.replace(hash, newest, slot);
         }
         if self.kept.get(slot).window.max_timestamp() <= parts.watermark {
             return self.kept.update(parts, slot, out);
@@ -306,11 +304,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         let session = kept.take(slot);
         kept.link(session.newer, session.older);
         if session.newer == NONE {
-            let (hash, hash_at) = (hasher.of(&session.key), |slot| kept.hash_at(hasher, slot));
+            let hash = hasher.of(&session.key);
             if session.older == NONE {
-                index.remove(hash, slot, kept.slots.end(), hash_at);
+                index.remove(hash, slot);
             } else {
-                index.replace(hash, slot, session.older, hash_at);
+                index.replace(hash, slot, session.older);
             }
         }
         session
@@ -322,13 +320,6 @@ impl<K: Hash + Eq, C, S> Kept<K, C, S> {
     #[inline]
     fn is_of(&self, slot: u32, key: &K) -> bool {
         self.slots.get(slot).is_some_and(|session| session.key == *key)
-    }
-
-    /// The hash of the key whose newest session this is.
-    #[inline]
-    fn hash_at(&self, hasher: &KeyHash, slot: u32) -> Option<u64> {
-        let session = self.slots.get(slot).filter(|session| session.newer == NONE)?;
-        Some(hasher.of(&session.key))
     }
 }
 

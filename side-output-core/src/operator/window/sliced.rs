@@ -240,7 +240,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             *slices += 1;
         }
         let part = Part { contents: parts.body.first(value), arrival, number };
-        table.push(&parts.hash, hash, key, part);
+        table.push(hash, key, part);
         self.arrivals += 1;
         self.kept += 1;
     }
@@ -287,7 +287,8 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
             self.due = self.due.min(due);
             self.open(window, complete);
         }
-        let (stretch, table) = (parts.assigner.slice(at), self.pool.take());
+        let keys = self.slices.get(self.hot).map_or(0, |slice| slice.table.len());
+        let (stretch, table) = (parts.assigner.slice(at), self.pool.take(keys));
         let first = self.open.partition_point(|open| open.window.max_timestamp() < at);
         let mut holds = self.open.range(first..).map(|open| open.window);
         let first_end = holds.find(|window| window.contains(at))?.max_timestamp();
