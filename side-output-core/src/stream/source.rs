@@ -10,7 +10,7 @@ use std::task::Context;
 pub(crate) const CHUNK: usize = 512;
 
 /// How many turns one poll may take before it lets other tasks run.
-pub(crate) const TURNS: usize = 64;
+pub(crate) const TURNS: usize = 16;
 
 /// After how many turns of one poll everybody who has something to read is woken, and after the
 /// first one, for those who wait for a first record. Who has [much](AWAITED) to read is woken at
