@@ -108,6 +108,7 @@ impl<T> Lane<T> {
         self.most_marks = 0;
     }
 
+    #[inline(never)]
     fn clear_values(&mut self) {
         if !mem::needs_drop::<T>() {
             return self.values.clear();
@@ -147,10 +148,15 @@ impl<T> Lane<T> {
             self.extend(other);
         }
         if self.marks.len() > self.most_marks.max(MARKS) {
-            self.collapse_marks();
-            // Not again before there are twice as many: each mark is looked at a few times only.
-            self.most_marks = 2 * self.marks.len();
+            self.bound_marks();
         }
+    }
+
+    #[cold]
+    fn bound_marks(&mut self) {
+        self.collapse_marks();
+        // Not again before there are twice as many: each mark is looked at a few times only.
+        self.most_marks = 2 * self.marks.len();
     }
 
     fn extend(&mut self, other: &mut Self) {
