@@ -145,7 +145,7 @@ where
     ) -> Result<(), StreamError> {
         if at == Timestamp::MIN && A::ENDS {
             // No window can take a record without a timestamp.
-            return self.parts.late(value, at, out);
+            return out.lend(|out| self.parts.late(value, at, out));
         }
         let key = (self.key)(&value);
         let parts = &mut self.parts;
@@ -165,7 +165,7 @@ where
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_mark<C: Collect<B::Out>>(
         &mut self,
         mark: Mark,
@@ -180,12 +180,13 @@ where
                 self.parts.horizon = self.parts.at_end.horizon(self.parts.watermark);
             }
             self.parts.watermark = watermark;
-            let progress = match &mut self.engine {
-                Engine::Aligned(aligned) => aligned.on_watermark(&mut self.parts, out)?,
-                Engine::Sessions(sessions) => sessions.on_watermark(&mut self.parts, out)?,
-                Engine::Sliced(sliced) => sliced.on_watermark(&mut self.parts, out)?,
-                Engine::General(general) => general.on_watermark(&mut self.parts, out)?,
-            };
+            let (engine, parts) = (&mut self.engine, &mut self.parts);
+            let progress = out.lend(|out| match engine {
+                Engine::Aligned(aligned) => aligned.on_watermark(parts, out),
+                Engine::Sessions(sessions) => sessions.on_watermark(parts, out),
+                Engine::Sliced(sliced) => sliced.on_watermark(parts, out),
+                Engine::General(general) => general.on_watermark(parts, out),
+            })?;
             self.due = progress == Progress::More;
             if self.due {
                 return Ok(());

@@ -140,6 +140,23 @@ impl<'a, C> Collector<'a, C> {
         if self.firings > self.routes { self.firings } else { self.routes }
     }
 
+    /// Lends itself to a call that is not inlined. What is lent lives in memory, and this one stays
+    /// in registers, for the records that are not worth a call.
+    #[inline(always)]
+    pub(crate) fn lend<R>(&mut self, f: impl FnOnce(&mut Collector<'_, C>) -> R) -> R {
+        let Self { hand, routes, firings, room, marked, .. } = *self;
+        // What is in hand goes along: if the call panics, it is entered there.
+        self.hand = Hand::Empty;
+        let (out, account) = (&mut *self.out, &mut *self.account);
+        let mut lent = Lent(Collector { out, account, hand, routes, firings, room, marked });
+        let result = f(&mut lent.0);
+        let Collector { hand, routes, firings, marked, .. } = lent.0;
+        lent.0.hand = Hand::Empty;
+        drop(lent);
+        (self.hand, self.routes, self.firings, self.marked) = (hand, routes, firings, marked);
+        result
+    }
+
     /// Emits a route; `at` is its timestamp, [`Timestamp::MIN`] if it has none.
     #[inline(always)]
     pub fn emit<S>(&mut self, route: S, at: Timestamp)
@@ -223,6 +240,15 @@ impl<'a, C> Collector<'a, C> {
         }
         self.firings += 1;
         true
+    }
+}
+
+/// A collector that was lent.
+struct Lent<'a, C>(Collector<'a, C>);
+
+impl<C> Drop for Lent<'_, C> {
+    fn drop(&mut self) {
+        _ = self.0.end_record(false);
     }
 }
 

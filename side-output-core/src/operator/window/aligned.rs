@@ -74,7 +74,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             hot.add(parts, parts.hash.of(&key), key, Share::Owned(value));
             return Ok(());
         }
-        self.elsewhere(parts, key, value, at, out)
+        out.lend(|out| self.elsewhere(parts, key, value, at, out))
     }
 
     /// A record in another window than the last one.

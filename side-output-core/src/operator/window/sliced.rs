@@ -170,7 +170,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 return Ok(());
             }
         }
-        self.elsewhere(parts, key, value, at, out)
+        out.lend(|out| self.elsewhere(parts, key, value, at, out))
     }
 
     /// A record in no slice near the last one, or one that is late.
