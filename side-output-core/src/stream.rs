@@ -51,7 +51,7 @@ pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
 pub use self::inputs::{FromElements, FromStream, FromTryStream};
 pub use self::keyed::{KeyedStream, KeyedStreams};
-pub(crate) use self::lane::Taken;
+pub(crate) use self::lane::LaneItem;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
 pub use self::outlet::{Boxed, Outlet, SendOutlet, Typed};
 pub use self::parallel::{

@@ -43,8 +43,8 @@ pub(super) trait Enter<F: KeyedCoProcess> {
 
 pub(super) struct Left<T>(pub(super) T);
 pub(super) struct Right<T>(pub(super) T);
-struct Timer;
-struct Alarm(Timestamp);
+struct DueByWatermark;
+struct DueByClock(Timestamp);
 
 impl<F: KeyedCoProcess> Enter<F> for Left<F::Left> {
     #[inline]
@@ -74,7 +74,7 @@ impl<F: KeyedCoProcess> Enter<F> for Right<F::Right> {
     }
 }
 
-impl<F: KeyedCoProcess> Enter<F> for Timer {
+impl<F: KeyedCoProcess> Enter<F> for DueByWatermark {
     #[inline]
     fn enter<C: Collect<F::Out>>(
         self,
@@ -88,7 +88,7 @@ impl<F: KeyedCoProcess> Enter<F> for Timer {
     }
 }
 
-impl<F: KeyedCoProcess> Enter<F> for Alarm {
+impl<F: KeyedCoProcess> Enter<F> for DueByClock {
     fn enter<C: Collect<F::Out>>(
         self,
         function: &mut F,
@@ -266,7 +266,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
                     out.drop_timer();
                 }
                 Some(Due::Timer(slot, at)) => {
-                    self.call(slot, at, Timer, out)?;
+                    self.call(slot, at, DueByWatermark, out)?;
                     if !self.renewals.is_empty() {
                         self.check_renewals(slot)?;
                     }
@@ -303,7 +303,9 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         while self.keys.next_alarm().is_some_and(|next| next <= now) && out.may_fire() {
             match self.keys.pop_alarm(now, &mut work) {
                 // A processing time is no event time: what is emitted carries no timestamp.
-                Some(Due::Timer(slot, at)) => self.call(slot, Timestamp::MIN, Alarm(at), out)?,
+                Some(Due::Timer(slot, at)) => {
+                    self.call(slot, Timestamp::MIN, DueByClock(at), out)?
+                }
                 Some(Due::Expired) | None => {}
                 Some(Due::Busy) => break,
             }

@@ -208,12 +208,12 @@ pub trait KeyedBroadcastProcess: Sized {
 }
 
 /// Function and configuration, as the keyed core sees them.
-struct Inner<F: KeyedBroadcastProcess> {
+struct WithConfig<F: KeyedBroadcastProcess> {
     function: F,
     config: Configuration<F::Config>,
 }
 
-impl<F: KeyedBroadcastProcess> KeyedCoProcess for Inner<F> {
+impl<F: KeyedBroadcastProcess> KeyedCoProcess for WithConfig<F> {
     type Key = F::Key;
     // Records come in by `Routed`, which has the context that the function wants.
     type Left = Infallible;
@@ -268,17 +268,17 @@ impl<F: KeyedBroadcastProcess> KeyedCoProcess for Inner<F> {
 /// A record for which there is a configuration.
 struct Routed<T>(T);
 
-impl<F: KeyedBroadcastProcess> Enter<Inner<F>> for Routed<F::In> {
+impl<F: KeyedBroadcastProcess> Enter<WithConfig<F>> for Routed<F::In> {
     #[inline]
     fn enter<C: Collect<F::Out>>(
         self,
-        inner: &mut Inner<F>,
+        inner: &mut WithConfig<F>,
         state: &mut F::State,
         cx: &mut OwnKeyContext<F::Key, F::Out>,
         at: Timestamp,
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
-        let Inner { function, config } = inner;
+        let WithConfig { function, config } = inner;
         let version = config.version();
         let Some(config) = config.current() else { return Ok(()) };
         let mut configured = Configured::new(mem::replace(cx, OwnKeyContext::new()), version);
@@ -293,7 +293,7 @@ pub type KeyedBroadcast<F, By> = HoldBack<ByKey<F, By>>;
 
 /// A [`KeyedBroadcastProcess`] with its configuration, and the key of a record.
 pub struct ByKey<F: KeyedBroadcastProcess, By> {
-    core: KeyedCore<Inner<F>>,
+    core: KeyedCore<WithConfig<F>>,
     key: By,
     /// For the update side and for records without a configuration.
     cx: OwnContext<F::Out>,
@@ -303,7 +303,7 @@ impl<F: KeyedBroadcastProcess, By: FnMut(&F::In) -> F::Key> KeyedBroadcast<F, By
     /// An operator that calls `function` for records with the key that `key` gives.
     pub fn new(key: By, function: F) -> Self {
         let capacity = function.hold_back();
-        let core = KeyedCore::new(Inner { function, config: Configuration::new() });
+        let core = KeyedCore::new(WithConfig { function, config: Configuration::new() });
         Self::up_to(capacity, ByKey { core, key, cx: OwnContext::new() })
     }
 }
@@ -346,7 +346,7 @@ where
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         self.cx.set(at, self.core.watermark());
-        let Inner { function, config } = &mut self.core.function;
+        let WithConfig { function, config } = &mut self.core.function;
         let routes = function.on_update(update, config, &mut self.cx).route(at, out);
         self.cx.flush(at, out);
         routes

@@ -1,4 +1,4 @@
-use super::merge::{Merge, Merged};
+use super::merge::{Merge, ReadStep};
 use super::{
     Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, KeyedStream, OperatorStreams,
     Source,
@@ -48,7 +48,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T,
             |merge, (left, right), input, intake| {
                 if input == LEFT {
                     if *right_first && right.is_some() {
-                        return Merged::Nothing;
+                        return ReadStep::Nothing;
                     }
                     return merge.read(LEFT, left, Either::Left, cx, intake);
                 }

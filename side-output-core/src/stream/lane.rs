@@ -20,7 +20,7 @@ pub struct Lane<T> {
 const MARKS: usize = 512;
 
 /// What comes out of a lane.
-pub(crate) enum Taken<T> {
+pub(crate) enum LaneItem<T> {
     Record(T, Timestamp),
     Mark(Mark),
 }
@@ -126,16 +126,16 @@ impl<T> Lane<T> {
     }
 
     /// Takes everything out in order, and keeps the memory of the records.
-    pub(crate) fn take_all(&mut self, mut take: impl FnMut(Taken<T>)) {
+    pub(crate) fn take_all(&mut self, mut take: impl FnMut(LaneItem<T>)) {
         let mut marks = self.marks.drain(..).peekable();
         for (index, value) in self.values.drain(..).enumerate() {
             while let Some((_, mark)) = marks.next_if(|(at, _)| *at <= index) {
-                take(Taken::Mark(mark));
+                take(LaneItem::Mark(mark));
             }
             let at = self.times.get(index).copied().unwrap_or(Timestamp::MIN);
-            take(Taken::Record(value, at));
+            take(LaneItem::Record(value, at));
         }
-        marks.for_each(|(_, mark)| take(Taken::Mark(mark)));
+        marks.for_each(|(_, mark)| take(LaneItem::Mark(mark)));
         self.times.clear();
     }
 

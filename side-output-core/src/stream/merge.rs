@@ -13,14 +13,14 @@ pub(super) struct Merge<X> {
     alignment: Alignment,
     barriers: Barriers,
     /// What the intake had no room for.
-    pending: VecDeque<Pending<X>>,
+    pending: VecDeque<Deferred<X>>,
     inputs: usize,
     /// Whose turn is next.
     turn: usize,
 }
 
 /// What is still to be handed on.
-enum Pending<X> {
+enum Deferred<X> {
     Record(X, Timestamp),
     Mark(Mark),
     /// The end of this input.
@@ -28,7 +28,7 @@ enum Pending<X> {
 }
 
 /// What came of reading one input.
-pub(super) enum Merged {
+pub(super) enum ReadStep {
     /// It has nothing, or has to wait for the others.
     Nothing,
     /// Things have changed: it is worth asking again.
@@ -56,7 +56,7 @@ impl<X> Merge<X> {
         &mut self,
         inputs: &mut S,
         intake: &mut K,
-        mut read: impl FnMut(&mut Self, &mut S, usize, &mut K) -> Merged,
+        mut read: impl FnMut(&mut Self, &mut S, usize, &mut K) -> ReadStep,
         ended: impl Fn(&S) -> bool,
     ) -> Fed {
         let first = self.turn;
@@ -68,10 +68,10 @@ impl<X> Merge<X> {
                     return Fed::More;
                 }
                 match read(self, inputs, (first + turn) % self.inputs, intake) {
-                    Merged::Nothing => {}
-                    Merged::Changed => changed = true,
-                    Merged::Stopped => return Fed::More,
-                    Merged::Failed(error) => return Fed::Failed(error),
+                    ReadStep::Nothing => {}
+                    ReadStep::Changed => changed = true,
+                    ReadStep::Stopped => return Fed::More,
+                    ReadStep::Failed(error) => return Fed::Failed(error),
                 }
             }
             if !changed && self.pending.is_empty() {
@@ -88,49 +88,49 @@ impl<X> Merge<X> {
         wrap: impl Fn(T) -> X,
         cx: &mut Context<'_>,
         intake: &mut K,
-    ) -> Merged {
+    ) -> ReadStep {
         if self.barriers.is_blocked(input) {
-            return Merged::Nothing;
+            return ReadStep::Nothing;
         }
-        let Some(reading) = source else { return Merged::Nothing };
+        let Some(reading) = source else { return ReadStep::Nothing };
         let mut entrance = Entrance { input, wrap, merge: self, intake, full: false, cut: false };
         let fed = reading.feed(cx, &mut entrance);
         let Entrance { full, cut, .. } = entrance;
         match fed {
-            Fed::Failed(error) => Merged::Failed(error),
+            Fed::Failed(error) => ReadStep::Failed(error),
             Fed::More if cut && !full => {
                 self.pass_barriers();
-                Merged::Changed
+                ReadStep::Changed
             }
             Fed::More => {
                 self.pass_barriers();
-                Merged::Stopped
+                ReadStep::Stopped
             }
-            Fed::Pending => Merged::Nothing,
+            Fed::Pending => ReadStep::Nothing,
             Fed::End => {
                 *source = None;
                 self.barriers.on_end(input);
-                self.pending.push_back(Pending::End(input));
+                self.pending.push_back(Deferred::End(input));
                 let marks = self.alignment.on_watermark(input, Timestamp::MAX);
-                self.pending.extend(marks.map(Pending::Mark));
+                self.pending.extend(marks.map(Deferred::Mark));
                 self.pass_barriers();
-                Merged::Changed
+                ReadStep::Changed
             }
         }
     }
 
     fn pass_barriers(&mut self) {
         while let Some(id) = self.barriers.pass() {
-            self.pending.push_back(Pending::Mark(Mark::Barrier(id)));
+            self.pending.push_back(Deferred::Mark(Mark::Barrier(id)));
         }
     }
 
     fn flush<K: Intake<X>>(&mut self, intake: &mut K) -> ControlFlow<()> {
         while let Some(pending) = self.pending.pop_front() {
             match pending {
-                Pending::Record(value, at) => intake.record(value, at)?,
-                Pending::Mark(mark) => intake.mark(mark)?,
-                Pending::End(input) => intake.input_end(input)?,
+                Deferred::Record(value, at) => intake.record(value, at)?,
+                Deferred::Mark(mark) => intake.mark(mark)?,
+                Deferred::End(input) => intake.input_end(input)?,
             }
         }
         ControlFlow::Continue(())
@@ -160,7 +160,7 @@ impl<W, X, K: Intake<X>> Entrance<'_, W, X, K> {
     fn forward(&mut self, marks: Marks) {
         for mark in marks {
             if self.full {
-                self.merge.pending.push_back(Pending::Mark(mark));
+                self.merge.pending.push_back(Deferred::Mark(mark));
             } else {
                 self.full = self.intake.mark(mark).is_break();
             }
@@ -181,7 +181,7 @@ impl<T, X, W: Fn(T) -> X, K: Intake<X>> Intake<T> for Entrance<'_, W, X, K> {
         }
         let value = (self.wrap)(value);
         if self.full {
-            self.merge.pending.push_back(Pending::Record(value, at));
+            self.merge.pending.push_back(Deferred::Record(value, at));
         } else {
             self.full = self.intake.record(value, at).is_break();
         }

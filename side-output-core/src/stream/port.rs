@@ -2,7 +2,7 @@ use super::boxed::Fill;
 use super::chunk::Chunk;
 use super::driver::{Noting, drive_turn};
 use super::hub::{Hub, Seat, Staged};
-use super::turn::Turn;
+use super::turn::TurnEnd;
 use super::{Driver, Fed, Intake, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::output::Collect;
@@ -83,7 +83,7 @@ impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Port<S, D, I> {
             });
             // The intake had the marks of this output already.
             S::lane(&mut staged.lanes).clear();
-            Turn { fed, own, lost, rest: false, panic }
+            TurnEnd { fed, own, lost, rest: false, panic }
         });
         chunk.load();
         fed
@@ -122,7 +122,7 @@ impl<S: StreamAt<I>, D: Driver<S>, const I: usize> HubOutput<S, D, I> {
         &self,
         cx: &Context<'_>,
         local: &mut Lane<S::Payload>,
-        mut drive: impl FnMut(&mut Seat<S, D>, usize, &mut Lane<S::Payload>) -> Turn,
+        mut drive: impl FnMut(&mut Seat<S, D>, usize, &mut Lane<S::Payload>) -> TurnEnd,
     ) -> Fed {
         let hub = &self.hub;
         let mut core = hub.core.lock();
@@ -155,7 +155,7 @@ impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutpu
             let Seat { driver, staged, waker } = seat;
             let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
             mem::swap(local, S::lane(&mut staged.lanes));
-            Turn { fed, own: local.len() as u64, lost: 0, rest: !local.is_empty(), panic: None }
+            TurnEnd { fed, own: local.len() as u64, lost: 0, rest: !local.is_empty(), panic: None }
         })
     }
 

@@ -71,7 +71,7 @@ fn look_until_nothing_is_watched() {
 }
 
 /// What a look found.
-struct Report {
+struct Finding {
     board: Arc<Board>,
     /// The output to warn of, its capacity, and whether its destination is in the way.
     stalled: Option<(&'static str, usize, bool)>,
@@ -79,7 +79,7 @@ struct Report {
     wakers: Wakers,
 }
 
-impl Report {
+impl Finding {
     fn make(self) {
         // The readers that asked for an error first: the log may panic.
         self.wakers.wake();
@@ -105,7 +105,7 @@ impl Report {
 }
 
 /// Looks once; false when there is nothing left to watch.
-fn look(watched: &mut Watched, reports: &mut Vec<Report>) -> bool {
+fn look(watched: &mut Watched, reports: &mut Vec<Finding>) -> bool {
     let Some(board) = watched.board.upgrade() else { return false };
     let (mut keep, mut stalled, mut wakers) = (true, None, Wakers::default());
     {
@@ -134,6 +134,6 @@ fn look(watched: &mut Watched, reports: &mut Vec<Report>) -> bool {
             }
         }
     }
-    reports.push(Report { board, stalled, wakers });
+    reports.push(Finding { board, stalled, wakers });
     keep
 }

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// What a turn of the operator came to.
-pub(super) struct Turn {
+pub(super) struct TurnEnd {
     pub(super) fed: Fed,
     /// Records that went to the reader who drives.
     pub(super) own: u64,
@@ -57,7 +57,7 @@ pub(super) struct Turn {
     pub(super) panic: Option<Box<dyn Any + Send>>,
 }
 
-impl Turn {
+impl TurnEnd {
     /// Whether there is no reason to stop.
     fn goes_on(&self) -> bool {
         matches!(self.fed, Fed::More) && !self.rest && self.panic.is_none()
@@ -65,7 +65,7 @@ impl Turn {
 }
 
 /// The seat, and for how many records there is room in every lane.
-type Taken<S, D> = (Box<Seat<S, D>>, usize);
+type SeatAndRoom<S, D> = (Box<Seat<S, D>>, usize);
 
 impl<S: Streamed, D: Driver<S>> Hub<S, D> {
     /// Takes the seat for the reader of output `own`, or says what to do instead.
@@ -74,7 +74,7 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         mut core: MutexGuard<'_, Core<S, D>>,
         own: usize,
         cx: &Context<'_>,
-    ) -> Result<Taken<S, D>, Poll<Result<bool, StreamError>>> {
+    ) -> Result<SeatAndRoom<S, D>, Poll<Result<bool, StreamError>>> {
         if let Some(end) = &core.end {
             return Err(Poll::Ready(end.clone().map(|()| false)));
         }
@@ -121,7 +121,7 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         cx: &Context<'_>,
         seat: Box<Seat<S, D>>,
         room: usize,
-        drive: impl FnMut(&mut Seat<S, D>, usize) -> Turn,
+        drive: impl FnMut(&mut Seat<S, D>, usize) -> TurnEnd,
     ) -> Poll<Result<bool, StreamError>> {
         let (mut held, mut in_hand) = (Some(seat), false);
         let turns = || self.turns(own, cx, &mut held, room, &mut in_hand, drive);
@@ -159,7 +159,7 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         held: &mut Option<Box<Seat<S, D>>>,
         mut room: usize,
         in_hand: &mut bool,
-        mut drive: impl FnMut(&mut Seat<S, D>, usize) -> Turn,
+        mut drive: impl FnMut(&mut Seat<S, D>, usize) -> TurnEnd,
     ) -> Poll<Result<bool, StreamError>> {
         let mut turns = TURNS;
         // Of the turns so far: what is not entered yet, and the most in one lane.
@@ -185,7 +185,7 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
             let mut state = self.board.lock();
             let trash = self.settle(&mut core, &mut state, seat, own, &turn);
 
-            let Turn { fed, rest, panic, .. } = turn;
+            let TurnEnd { fed, rest, panic, .. } = turn;
             let pending = matches!(fed, Fed::Pending);
             let end = match fed {
                 Fed::End => Some(Ok(())),
@@ -268,7 +268,7 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         state: &mut State,
         seat: &mut Seat<S, D>,
         own: usize,
-        turn: &Turn,
+        turn: &TurnEnd,
     ) -> bool {
         let port = &mut state.ports[own];
         port.routed += turn.own;
@@ -316,7 +316,7 @@ impl<S: Streamed, D: Driver<S>> Future for HubDriver<S, D> {
             Ok((seat, room)) => hub.hold_seat(*place, cx, seat, room, |seat, room| {
                 let Seat { driver, staged, waker } = seat;
                 let fed = drive_turn(driver, &mut Context::from_waker(waker), room, staged);
-                Turn { fed, own: 0, lost: 0, rest: false, panic: None }
+                TurnEnd { fed, own: 0, lost: 0, rest: false, panic: None }
             }),
             Err(poll) => poll,
         };

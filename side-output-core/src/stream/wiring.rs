@@ -23,8 +23,8 @@ mod slot;
 mod through;
 
 pub use self::destination::{
-    Destination, DestinationVisitor, Destinations, Discard, Each, Input, IntoDestination,
-    IntoTrying, Itself, Line, Sum, TryEach, Trying, discard, each, try_each,
+    Counts, Destination, DestinationVisitor, Destinations, Discard, Each, InputState,
+    IntoDestination, IntoTrying, Itself, Line, TryEach, Trying, discard, each, try_each,
 };
 pub use self::overflow::{
     DiscardNoting, Discarded, IntoOverflowing, OverflowInto, Overflowing, discard_noting,

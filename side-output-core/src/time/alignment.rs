@@ -35,14 +35,14 @@ use super::{Mark, Timestamp};
 /// let mut alignment = Alignment::union(2);
 /// assert_eq!(alignment.on_watermark(0, at(10)).count(), 0);
 /// assert_eq!(alignment.on_watermark(1, at(5)).next(), Some(Mark::Watermark(at(5))));
-/// // Input 1 says nothing for now, and input 0 alone makes the time.
+/// // InputTime 1 says nothing for now, and input 0 alone makes the time.
 /// assert_eq!(alignment.on_idle(1).next(), Some(Mark::Watermark(at(10))));
 /// assert_eq!(alignment.watermark(), at(10));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Alignment {
-    inputs: Vec<Input>,
+    inputs: Vec<InputTime>,
     watermark: Timestamp,
     idle: bool,
     /// Whether an active input has to have caught up before it counts.
@@ -52,7 +52,7 @@ pub struct Alignment {
 /// The last that came from one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Input {
+struct InputTime {
     watermark: Timestamp,
     status: Status,
 }
@@ -95,7 +95,7 @@ impl Alignment {
     }
 
     fn new(inputs: usize, catch_up: bool) -> Self {
-        let input = Input { watermark: Timestamp::MIN, status: Status::Active };
+        let input = InputTime { watermark: Timestamp::MIN, status: Status::Active };
         Self { inputs: vec![input; inputs], watermark: Timestamp::MIN, idle: false, catch_up }
     }
 
@@ -167,7 +167,7 @@ impl Alignment {
 
     /// The time and the status that follow from those of the inputs, where they change.
     fn derive(&mut self) -> Marks {
-        let is = |status| move |input: &&Input| input.status == status;
+        let is = |status| move |input: &&InputTime| input.status == status;
         let active = self.inputs.iter().any(|input| input.status == Status::Active);
         let idle = !active && self.inputs.iter().any(|input| input.status == Status::Idle);
         let inputs = self.inputs.iter();
@@ -297,7 +297,7 @@ mod tests {
         let mut union = Alignment::union(3);
         assert_eq!(after(&mut union, &before), 10);
         assert!(union.on_active(1).eq([watermark(100)]));
-        // Input 2 is still behind where inputs are connected, and counts there.
+        // InputTime 2 is still behind where inputs are connected, and counts there.
         let mut connected = Alignment::connected(3);
         assert_eq!(after(&mut connected, &before), 10);
         assert_eq!(connected.on_active(1).count(), 0);

@@ -13,7 +13,7 @@
 /// let mut barriers = Barriers::new(2);
 /// barriers.on_barrier(0, 1);
 /// assert!(barriers.is_blocked(0) && !barriers.is_blocked(1));
-/// // Input 1 has none numbered 1; this one stands for it.
+/// // InputBarriers 1 has none numbered 1; this one stands for it.
 /// barriers.on_barrier(1, 2);
 /// assert_eq!(barriers.pass(), Some(1));
 /// assert!(!barriers.is_blocked(0) && barriers.is_blocked(1));
@@ -23,14 +23,14 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Barriers {
-    inputs: Vec<Input>,
+    inputs: Vec<InputBarriers>,
     /// The last barrier that has passed.
     passed: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Input {
+struct InputBarriers {
     /// The highest barrier that it has sent.
     reached: Option<u64>,
     ended: bool,
@@ -42,7 +42,7 @@ impl Barriers {
     /// The alignment of that many inputs.
     #[must_use]
     pub fn new(inputs: usize) -> Self {
-        Self { inputs: vec![Input::default(); inputs], passed: None }
+        Self { inputs: vec![InputBarriers::default(); inputs], passed: None }
     }
 
     /// Notes whether `input` is read at all. While it is not, no barrier passes, and none blocks
@@ -75,7 +75,7 @@ impl Barriers {
         let waiting = self.inputs.iter().filter_map(|input| input.reached);
         let next = waiting.filter(|id| Some(*id) > self.passed).min()?;
         let has_reached =
-            |input: &Input| !input.unread && (input.ended || input.reached >= Some(next));
+            |input: &InputBarriers| !input.unread && (input.ended || input.reached >= Some(next));
         if !self.inputs.iter().all(has_reached) {
             return None;
         }

@@ -137,11 +137,11 @@ impl Clock for SystemClock {
 /// What the thread of [`SystemClock`] waits for.
 #[derive(Default)]
 struct Alarms {
-    heap: Mutex<BinaryHeap<Alarm>>,
+    heap: Mutex<BinaryHeap<WakeUp>>,
     earlier: Condvar,
 }
 
-struct Alarm {
+struct WakeUp {
     at: Instant,
     waker: Waker,
 }
@@ -158,7 +158,7 @@ impl Alarms {
     }
 
     fn set(&self, at: Instant, waker: Waker) {
-        self.heap.lock().unwrap_or_else(PoisonError::into_inner).push(Alarm { at, waker });
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner).push(WakeUp { at, waker });
         self.earlier.notify_one();
     }
 
@@ -184,28 +184,28 @@ impl Alarms {
 }
 
 // The heap keeps the highest on top: the earliest alarm is the highest.
-impl Ord for Alarm {
+impl Ord for WakeUp {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         other.at.cmp(&self.at)
     }
 }
 
-impl PartialOrd for Alarm {
+impl PartialOrd for WakeUp {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Alarm {
+impl PartialEq for WakeUp {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl Eq for Alarm {}
+impl Eq for WakeUp {}
 
-impl fmt::Debug for Alarm {
+impl fmt::Debug for WakeUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Alarm").field("at", &self.at).finish_non_exhaustive()
+        f.debug_struct("WakeUp").field("at", &self.at).finish_non_exhaustive()
     }
 }

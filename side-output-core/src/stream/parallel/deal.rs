@@ -22,14 +22,14 @@ const CAPACITY: usize = 4 * CHUNK;
 /// Whichever partition finds nothing for itself reads the input, for all of them; nobody waits
 /// under a lock while it does.
 pub struct DealtSource<T> {
-    table: Arc<Table<T>>,
+    table: Arc<Exchange<T>>,
     partition: usize,
     chunk: Chunk<T>,
 }
 
-struct Table<T> {
+struct Exchange<T> {
     dealer: Mutex<Dealer<T>>,
-    wakers: Arc<Wakers>,
+    wakers: Arc<WaitingPartitions>,
 }
 
 struct Dealer<T> {
@@ -42,9 +42,9 @@ struct Dealer<T> {
 }
 
 /// All that wait, for the input or for each other. They are few, so they are woken together.
-struct Wakers(Mutex<Vec<Waker>>);
+struct WaitingPartitions(Mutex<Vec<Waker>>);
 
-impl Wakers {
+impl WaitingPartitions {
     fn add(&self, waker: &Waker) {
         let mut wakers = self.0.lock();
         if !wakers.iter().any(|known| known.will_wake(waker)) {
@@ -58,7 +58,7 @@ impl Wakers {
     }
 }
 
-impl Wake for Wakers {
+impl Wake for WaitingPartitions {
     fn wake(self: Arc<Self>) {
         self.wake_all();
     }
@@ -129,8 +129,10 @@ where
         closed: vec![false; partitions],
         end: None,
     };
-    let table =
-        Table { dealer: Mutex::new(dealer), wakers: Arc::new(Wakers(Mutex::new(Vec::new()))) };
+    let table = Exchange {
+        dealer: Mutex::new(dealer),
+        wakers: Arc::new(WaitingPartitions(Mutex::new(Vec::new()))),
+    };
     let table = Arc::new(table);
     (0..partitions)
         .map(|partition| DealtSource { table: Arc::clone(&table), partition, chunk: Chunk::new() })
@@ -153,9 +155,9 @@ impl<T> Source<T> for DealtSource<T> {
     }
 }
 
-type Input<T> = Box<dyn Deal<T> + Send>;
+type DealtInput<T> = Box<dyn Deal<T> + Send>;
 
-impl<T> Table<T> {
+impl<T> Exchange<T> {
     /// Takes what is there for a partition, and reads the input if nothing is.
     fn refill(&self, partition: usize, cx: &Context<'_>, into: &mut Lane<T>) -> Fed {
         loop {
@@ -175,7 +177,7 @@ impl<T> Table<T> {
         partition: usize,
         cx: &Context<'_>,
         into: &mut Lane<T>,
-    ) -> Result<(Input<T>, usize), Fed> {
+    ) -> Result<(DealtInput<T>, usize), Fed> {
         let Self { dealer, wakers } = self;
         let mut dealer = dealer.lock();
         let lane = &mut dealer.lanes[partition];
@@ -207,7 +209,7 @@ impl<T> Table<T> {
     /// an error for all of them.
     ///
     /// True if nothing is: then the input wakes all of us.
-    fn read(&self, mut input: Input<T>, partitions: usize) -> bool {
+    fn read(&self, mut input: DealtInput<T>, partitions: usize) -> bool {
         let Self { dealer, wakers } = self;
         let mut dealt: Vec<Lane<T>> = (0..partitions).map(|_| Lane::new()).collect();
         let waker = Waker::from(Arc::clone(wakers));

@@ -22,7 +22,7 @@ pub(super) enum Item<S> {
 }
 
 /// Between the task of a partition and the reader of all.
-pub(super) struct Pipe<S> {
+pub(super) struct PartitionQueue<S> {
     pub(super) items: VecDeque<Item<S>>,
     /// What the function of this partition keeps.
     pub(super) held: u64,
@@ -33,19 +33,19 @@ pub(super) struct Pipe<S> {
     pub(super) task: Option<Waker>,
 }
 
-impl<S> Pipe<S> {
+impl<S> PartitionQueue<S> {
     fn new() -> Self {
         Self { items: VecDeque::new(), held: 0, end: None, closed: false, task: None }
     }
 }
 
 /// What the tasks and the reader share.
-pub(super) struct Pipes<S> {
-    pub(super) pipes: Vec<Mutex<Pipe<S>>>,
+pub(super) struct PartitionQueues<S> {
+    pub(super) pipes: Vec<Mutex<PartitionQueue<S>>>,
     pub(super) reader: Mutex<Option<Waker>>,
 }
 
-impl<S> Pipes<S> {
+impl<S> PartitionQueues<S> {
     pub(super) fn wake_reader(&self) {
         let waker = self.reader.lock().take();
         if let Some(waker) = waker {
@@ -56,7 +56,7 @@ impl<S> Pipes<S> {
 
 /// Drives the outputs of a parallel function: emits what its tasks have emitted.
 pub struct Gather<S, Tk> {
-    pipes: Arc<Pipes<S>>,
+    pipes: Arc<PartitionQueues<S>>,
     /// Tasks that nobody else runs.
     tasks: Vec<Option<Tk>>,
     alignment: Alignment,
@@ -74,9 +74,9 @@ pub struct Gather<S, Tk> {
 
 impl<S, Tk> Gather<S, Tk> {
     pub(super) fn new(partitions: usize) -> Self {
-        let pipes = (0..partitions).map(|_| Mutex::new(Pipe::new())).collect();
+        let pipes = (0..partitions).map(|_| Mutex::new(PartitionQueue::new())).collect();
         Self {
-            pipes: Arc::new(Pipes { pipes, reader: Mutex::new(None) }),
+            pipes: Arc::new(PartitionQueues { pipes, reader: Mutex::new(None) }),
             tasks: Vec::new(),
             alignment: Alignment::union(partitions),
             barriers: Barriers::new(partitions),

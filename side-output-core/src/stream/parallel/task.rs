@@ -1,4 +1,4 @@
-use super::gather::{Item, Pipes};
+use super::gather::{Item, PartitionQueues};
 use crate::error::StreamError;
 use crate::output::{Account, Collect};
 use crate::stream::Streamed;
@@ -21,20 +21,20 @@ const CAPACITY: usize = 4 * CHUNK;
 /// that, it is an error of all partitions.
 #[must_use = "a partition does nothing unless its task is polled"]
 pub struct PartitionTask<S, D> {
-    pipes: Arc<Pipes<S>>,
+    pipes: Arc<PartitionQueues<S>>,
     partition: usize,
     /// `None` after the end.
     driver: Option<D>,
-    staged: Staged<S>,
+    staged: Emitted<S>,
     /// What of the driver's account was handed on.
     entered: Account,
 }
 
-struct Staged<S> {
+struct Emitted<S> {
     items: Vec<Item<S>>,
 }
 
-impl<S> Collect<S> for Staged<S> {
+impl<S> Collect<S> for Emitted<S> {
     #[inline]
     fn emit(&mut self, route: S, at: Timestamp) {
         self.items.push(Item::Route(route, at));
@@ -47,8 +47,8 @@ impl<S> Collect<S> for Staged<S> {
 }
 
 impl<S, D> PartitionTask<S, D> {
-    pub(super) fn new(pipes: Arc<Pipes<S>>, partition: usize, driver: D) -> Self {
-        let staged = Staged { items: Vec::new() };
+    pub(super) fn new(pipes: Arc<PartitionQueues<S>>, partition: usize, driver: D) -> Self {
+        let staged = Emitted { items: Vec::new() };
         Self { pipes, partition, driver: Some(driver), staged, entered: Account::new() }
     }
 

@@ -2,7 +2,7 @@ use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
 use crate::stream::board::PortState;
 use crate::stream::driver::Noting;
-use crate::stream::{Lane, Streamed, Taken};
+use crate::stream::{Lane, LaneItem, Streamed};
 use crate::sync::contain;
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 
 /// What became of the records that a destination was handed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct Counts {
     /// Handed on, for good.
     pub delivered: u64,
     /// Waiting, or accepted and not flushed.
@@ -29,7 +29,7 @@ pub struct Sum {
 
 /// What the input of a wiring is doing while a destination is polled.
 #[derive(Clone, Copy, Debug)]
-pub enum Input<'a> {
+pub enum InputState<'a> {
     /// More records come at once.
     Ready,
     /// No more come for now: what can be flushed is to be flushed.
@@ -67,7 +67,11 @@ pub trait Destination<T> {
     }
 
     /// Moves on what waits. After the end of the input it is polled until it is ready.
-    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: InputState<'_>,
+    ) -> Poll<Result<(), StreamError>> {
         _ = (cx, input);
         Poll::Ready(Ok(()))
     }
@@ -79,7 +83,7 @@ pub trait Destination<T> {
 
     /// What became of the `routed` records that were pushed. Of a record at which `push` panicked
     /// nothing became.
-    fn sum(&self, routed: u64) -> Sum;
+    fn sum(&self, routed: u64) -> Counts;
 }
 
 /// What can be given to an output of a wiring: a `Sink`, a closure from the output's stream to a
@@ -190,8 +194,8 @@ impl<T> Destination<T> for Discard {
         false
     }
 
-    fn sum(&self, routed: u64) -> Sum {
-        Sum { discarded: routed, ..Sum::default() }
+    fn sum(&self, routed: u64) -> Counts {
+        Counts { discarded: routed, ..Counts::default() }
     }
 }
 
@@ -241,8 +245,8 @@ impl<T, F: FnMut(T)> Destination<T> for Each<T, F> {
         false
     }
 
-    fn sum(&self, routed: u64) -> Sum {
-        Sum { delivered: routed, ..Sum::default() }
+    fn sum(&self, routed: u64) -> Counts {
+        Counts { delivered: routed, ..Counts::default() }
     }
 }
 
@@ -338,16 +342,20 @@ where
         self.each.error.is_some()
     }
 
-    fn poll(&mut self, _cx: &mut Context<'_>, _input: Input<'_>) -> Poll<Result<(), StreamError>> {
+    fn poll(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _input: InputState<'_>,
+    ) -> Poll<Result<(), StreamError>> {
         Poll::Ready(match self.each.error.take() {
             Some(error) => Err(StreamError::destination(self.output, error)),
             None => Ok(()),
         })
     }
 
-    fn sum(&self, routed: u64) -> Sum {
+    fn sum(&self, routed: u64) -> Counts {
         let delivered = self.each.delivered;
-        Sum { delivered, discarded: routed - delivered, ..Sum::default() }
+        Counts { delivered, discarded: routed - delivered, ..Counts::default() }
     }
 }
 
@@ -431,8 +439,8 @@ impl<T, K: Destination<T>> Line<T, K> {
         // Counted when they were routed; the counter starts from there.
         let routed = self.routed;
         lane.take_all(|taken| match taken {
-            Taken::Record(value, at) => _ = self.push(value, at),
-            Taken::Mark(mark) => self.mark(mark),
+            LaneItem::Record(value, at) => _ = self.push(value, at),
+            LaneItem::Mark(mark) => self.mark(mark),
         });
         self.routed = routed;
     }
@@ -458,7 +466,7 @@ impl<T, K: Destination<T>> Line<T, K> {
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        input: Input<'_>,
+        input: InputState<'_>,
     ) -> Poll<Result<(), StreamError>> {
         if self.done {
             return Poll::Ready(Ok(()));
@@ -468,7 +476,7 @@ impl<T, K: Destination<T>> Line<T, K> {
             let capacity = spec.capacity.get();
             // What is too much is dropped, if the policy says so. At the end, that is what the
             // destination does not take at once.
-            let ended = matches!(input, Input::Ended(_));
+            let ended = matches!(input, InputState::Ended(_));
             if !ended && destination.load() > capacity {
                 destination.trim(capacity, spec.overflow);
             }
@@ -481,7 +489,7 @@ impl<T, K: Destination<T>> Line<T, K> {
         let polled = polled.unwrap_or_else(|panic| {
             Poll::Ready(Err(StreamError::from_panic(&*panic).in_destination(spec.name)))
         });
-        self.done = matches!((&polled, input), (Poll::Ready(Ok(())), Input::Ended(_)));
+        self.done = matches!((&polled, input), (Poll::Ready(Ok(())), InputState::Ended(_)));
         polled
     }
 

@@ -1,4 +1,4 @@
-use super::destination::{Destination, Input, IntoDestination, Sum};
+use super::destination::{Counts, Destination, InputState, IntoDestination};
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
 use crate::time::{Mark, Timestamp};
@@ -114,7 +114,11 @@ impl<T, A: Destination<T>, B: Destination<T>> Destination<T> for Overflowing<T, 
         self.spill.trim(capacity, overflow);
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: InputState<'_>,
+    ) -> Poll<Result<(), StreamError>> {
         let primary = self.primary.poll(cx, input);
         let spill = self.spill.poll(cx, input);
         match (primary, spill) {
@@ -129,10 +133,10 @@ impl<T, A: Destination<T>, B: Destination<T>> Destination<T> for Overflowing<T, 
         self.spill.cancel(error);
     }
 
-    fn sum(&self, routed: u64) -> Sum {
+    fn sum(&self, routed: u64) -> Counts {
         let primary = self.primary.sum(routed - self.spilled);
         let spill = self.spill.sum(self.spilled);
-        Sum {
+        Counts {
             delivered: primary.delivered + spill.delivered,
             buffered: primary.buffered + spill.buffered,
             accepted: primary.accepted + spill.accepted,
@@ -215,8 +219,8 @@ impl<T, F: FnMut(Discarded<'_, T>)> Destination<T> for DiscardNoting<T, F> {
         false
     }
 
-    fn sum(&self, routed: u64) -> Sum {
-        Sum { discarded: routed, ..Sum::default() }
+    fn sum(&self, routed: u64) -> Counts {
+        Counts { discarded: routed, ..Counts::default() }
     }
 }
 

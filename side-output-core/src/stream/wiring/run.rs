@@ -1,4 +1,4 @@
-use super::destination::{Destination, DestinationVisitor, Destinations, Input, Line};
+use super::destination::{Destination, DestinationVisitor, Destinations, InputState, Line};
 use crate::error::StreamError;
 use crate::output::{Collect, Ledger};
 use crate::stream::Streamed;
@@ -120,16 +120,16 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
                 }
                 continue;
             }
-            let input = if idle || held_up { Input::Pending } else { Input::Ready };
-            let mut progress = Progress { cx, input, room: CHUNK, full: 0, error: None };
+            let input = if idle || held_up { InputState::Pending } else { InputState::Ready };
+            let mut progress = PollAll { cx, input, room: CHUNK, full: 0, error: None };
             this.destinations.visit(&mut progress);
-            let Progress { room, full, error, .. } = progress;
+            let PollAll { room, full, error, .. } = progress;
             if let Some(error) = error {
                 this.fail(error);
                 continue;
             }
             if room == 0 {
-                if matches!(input, Input::Ready) {
+                if matches!(input, InputState::Ready) {
                     held_up = true;
                     continue;
                 }
@@ -282,16 +282,16 @@ impl DestinationVisitor for MarkAll {
 }
 
 /// Moves on what waits, and finds out how much room there is.
-struct Progress<'a, 'b> {
+struct PollAll<'a, 'b> {
     cx: &'a mut Context<'b>,
-    input: Input<'static>,
+    input: InputState<'static>,
     room: usize,
     /// The output with the least room.
     full: usize,
     error: Option<StreamError>,
 }
 
-impl DestinationVisitor for Progress<'_, '_> {
+impl DestinationVisitor for PollAll<'_, '_> {
     #[inline]
     fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
         if !K::WAITS {
@@ -318,7 +318,7 @@ struct Finish<'a, 'b> {
 
 impl DestinationVisitor for Finish<'_, '_> {
     fn line<T, K: Destination<T>>(&mut self, line: &mut Line<T, K>) {
-        match line.poll(self.cx, Input::Ended(self.end)) {
+        match line.poll(self.cx, InputState::Ended(self.end)) {
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => _ = self.error.get_or_insert(error),
             Poll::Pending => _ = self.waits.get_or_insert(line.spec.index),

@@ -1,4 +1,4 @@
-use super::destination::{Destination, Input, IntoDestination, Sum};
+use super::destination::{Counts, Destination, InputState, IntoDestination};
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
 use crate::stream::driver::Noting;
@@ -79,13 +79,19 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn poll_sink(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), K::Error>> {
+    fn poll_sink(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: InputState<'_>,
+    ) -> Poll<Result<(), K::Error>> {
         let emptied = self.poll_empty(cx)?;
         match input {
-            Input::Ready => return emptied.map(Ok),
-            Input::Ended(_) if emptied.is_ready() => ready!(self.sink.as_mut().poll_close(cx))?,
+            InputState::Ready => return emptied.map(Ok),
+            InputState::Ended(_) if emptied.is_ready() => {
+                ready!(self.sink.as_mut().poll_close(cx))?
+            }
             // Nothing moves for now: what was accepted need not wait for what was not.
-            Input::Pending | Input::Ended(_) => {
+            InputState::Pending | InputState::Ended(_) => {
                 if self.flushed < self.accepted {
                     ready!(self.sink.as_mut().poll_flush(cx))?;
                 }
@@ -158,7 +164,11 @@ where
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: InputState<'_>,
+    ) -> Poll<Result<(), StreamError>> {
         if let Some(error) = self.error.take() {
             return Poll::Ready(Err(error));
         }
@@ -172,7 +182,7 @@ where
             self.open = false;
             return Poll::Ready(Err(StreamError::destination(self.output, error)));
         }
-        self.over = polled.is_ready() && matches!(input, Input::Ended(_));
+        self.over = polled.is_ready() && matches!(input, InputState::Ended(_));
         polled.map(|_| Ok(()))
     }
 
@@ -180,7 +190,7 @@ where
         self.over = true;
     }
 
-    fn sum(&self, routed: u64) -> Sum {
+    fn sum(&self, routed: u64) -> Counts {
         let Self { flushed, dropped, .. } = *self;
         // What is not flushed when all is over never will be.
         let accepted = if self.over { 0 } else { self.accepted - flushed };
@@ -188,7 +198,7 @@ where
         let buffered = waiting + accepted;
         // Also a record at which the sink failed.
         let discarded = routed - flushed - buffered - dropped;
-        Sum { delivered: flushed, buffered, accepted, dropped, discarded }
+        Counts { delivered: flushed, buffered, accepted, dropped, discarded }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::destination::{Destination, Input, IntoDestination, Sum};
+use super::destination::{Counts, Destination, InputState, IntoDestination};
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
 use crate::stream::Lane;
@@ -189,8 +189,12 @@ where
         pipe.dropped += trash.len() as u64;
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Poll<Result<(), StreamError>> {
-        let end = if let Input::Ended(end) = input { Some(end) } else { None };
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: InputState<'_>,
+    ) -> Poll<Result<(), StreamError>> {
+        let end = if let InputState::Ended(end) = input { Some(end) } else { None };
         if self.failed {
             if let Some(Err(error)) = end {
                 self.give_up(error);
@@ -216,9 +220,9 @@ where
         self.give_up(error);
     }
 
-    fn sum(&self, _routed: u64) -> Sum {
+    fn sum(&self, _routed: u64) -> Counts {
         let pipe = self.pipe.lock();
-        Sum {
+        Counts {
             delivered: pipe.delivered,
             buffered: (pipe.lane.len() + self.staged.len()) as u64,
             accepted: 0,
