@@ -113,7 +113,7 @@ fn run<Op: Operator<In = u64>>(operator: &mut Op, keys: u64, steps: &[Step]) -> 
 const STEPS: &[Step] =
     &[Records(500), Watermark(1400), Records(500), Watermark(2500), Watermark(9000)];
 
-/// More than tables move in one go, and more than they keep.
+/// More than is kept when nothing is held.
 const KEYS: u64 = 40_000;
 
 fn windows<A: Assigner>(assigner: A) -> impl Operator<In = u64>

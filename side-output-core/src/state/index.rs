@@ -1,8 +1,12 @@
 use hashbrown::HashTable;
 use std::{fmt, mem};
 
-/// Tables with fewer entries are moved in one go, and keep their memory when they run empty.
-pub(super) const SMALL: usize = 1 << 13;
+/// Tables with fewer places move in one go: about two milliseconds. Less in tests, which would be
+/// slow.
+const SMALL: usize = if cfg!(test) { 1 << 13 } else { 1 << 18 };
+
+/// Tables for fewer entries keep their memory when they run empty.
+const KEPT: usize = 1 << 13;
 
 /// So many entries come or go between two portions of a move.
 const PAUSE: u32 = 64;
@@ -13,8 +17,8 @@ const PORTION: usize = 1 << 11;
 /// Where the entry of each key stands, by the key's hash. The key itself stands there and nowhere
 /// else.
 ///
-/// When the table is full, its entries move to a larger one some at a time, with the next calls:
-/// no call looks at all of them.
+/// When a large table is full, its entries move to a larger one some at a time, with the next
+/// calls: no call looks at all of them.
 ///
 /// # Examples
 ///
@@ -56,7 +60,7 @@ impl Place {
 
     #[inline(always)]
     const fn new(hash: u64, slot: u32) -> Self {
-        Self { hash: (hash >> u32::BITS) as u32, slot }
+        Self { hash: hash as u32, slot }
     }
 }
 
@@ -119,9 +123,9 @@ impl Index {
     }
 
     /// Adds the slot of a key that has none.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, hash: u64, slot: u32) {
-        if self.table.len() == self.table.capacity() {
+        if self.table.len() == self.table.capacity() && self.table.num_buckets() > SMALL {
             self.begin();
         }
         let place = Place::new(hash, slot);
@@ -135,16 +139,17 @@ impl Index {
     /// Removes the slot of a key.
     pub fn remove(&mut self, hash: u64, slot: u32) {
         let hash = Place::new(hash, slot).hash();
-        for table in [&mut self.table, &mut self.old] {
-            if let Ok(entry) = table.find_entry(hash, |place| place.slot == slot) {
-                entry.remove();
-                self.len -= 1;
-                break;
-            }
+        let is_it = |place: &Place| place.slot == slot;
+        if let Ok(entry) = self.table.find_entry(hash, is_it) {
+            entry.remove();
+            self.len -= 1;
+        } else if let Ok(entry) = self.old.find_entry(hash, is_it) {
+            entry.remove();
+            self.len -= 1;
         }
         if self.is_moving() {
             self.go_on();
-        } else if self.table.capacity() > SMALL && self.len < self.table.capacity() / 8 {
+        } else if self.table.capacity() > KEPT && self.len < self.table.capacity() / 8 {
             self.begin();
         }
     }
@@ -173,9 +178,6 @@ impl Index {
         self.advance(usize::MAX);
         let table = HashTable::with_capacity(2 * self.len);
         (self.old, self.next) = (mem::replace(&mut self.table, table), 0);
-        if self.len < SMALL {
-            self.advance(usize::MAX);
-        }
     }
 
     /// An entry has come or gone.

@@ -111,7 +111,7 @@ impl<T> Segments<T> {
 
     /// All entries, if they stand in one segment.
     #[inline(always)]
-    pub(super) fn single_mut(&mut self) -> Option<&mut [T]> {
+    pub(crate) fn single_mut(&mut self) -> Option<&mut [T]> {
         self.is_single().then_some(&mut self.first)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::{fmt, mem};
 
 /// Bits of a time that one level tells apart.
-const BITS: u32 = 6;
+const BITS: u32 = 7;
 
 /// Buckets of a level.
 const BUCKETS: u32 = 1 << BITS;
@@ -93,7 +93,7 @@ pub struct Wheel {
     /// Those of all levels, once there is a timer.
     buckets: Vec<Segments<Timer>>,
     /// For each level, which of its buckets hold something.
-    filled: [u64; LEVELS as usize],
+    filled: [u128; LEVELS as usize],
     now: u64,
     /// The timers of the time `now`, the next one last.
     ripe: Vec<Timer>,

@@ -71,7 +71,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             && hot.window.contains(at)
             && !hot.complete
         {
-            hot.add(parts, parts.hash.of(&key), key, Share::Owned(value));
+            let hash = parts.hash.of(&key);
+            match hot.table.find_near(hash, |other| *other == key) {
+                Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
+                None => hot.enter(parts, hash, key, Share::Owned(value)),
+            }
             return Ok(());
         }
         out.lend(|out| self.elsewhere(parts, key, value, at, out))
@@ -152,7 +156,10 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         if open.complete {
             return open.update(parts, hash, key, value, out);
         }
-        open.add(parts, hash, key, value);
+        match open.table.find(hash, &key) {
+            Some(entry) => parts.body.add(&mut entry.value.contents, value),
+            None => open.enter(parts, hash, key, value),
+        }
         Ok(())
     }
 
@@ -229,22 +236,6 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
 }
 
 impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
-    #[inline(always)]
-    fn add<T, A, Tr, B>(
-        &mut self,
-        parts: &mut Parts<A, Tr, B>,
-        hash: u64,
-        key: K,
-        value: Share<'_, T>,
-    ) where
-        B: WindowBody<K, T, Contents = C, Side = S>,
-    {
-        match self.table.find_near(hash, &key) {
-            Some(entry) => parts.body.add(&mut entry.value.contents, value),
-            None => self.enter(parts, hash, key, value),
-        }
-    }
-
     /// The first record of a key, most likely.
     #[inline(never)]
     fn enter<T, A, Tr, B>(

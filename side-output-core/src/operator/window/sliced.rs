@@ -6,11 +6,13 @@ use crate::state::{Entry, Map, Pool, RECYCLED, Segments, Table, WORK};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Pane, Window};
 use std::cmp::{Ordering, Reverse};
-use std::collections::VecDeque;
-use std::collections::binary_heap::{BinaryHeap, PeekMut};
+use std::collections::{BinaryHeap, VecDeque};
 use std::hash::Hash;
 use std::mem;
 use std::ops::Range;
+
+/// So many keys of a window are put in order in one go.
+const FEW: usize = 1 << 12;
 
 /// Windows that overlap: a record is kept once, in its slice of time, for all of its windows.
 ///
@@ -82,11 +84,14 @@ struct Assembly<C> {
     order: Segments<(u64, u32)>,
     /// Where the keys of each slice end in this order.
     ends: Vec<usize>,
-    /// The next key of each slice: when it came, its place in the order, and where the slice ends.
-    queue: BinaryHeap<Reverse<(u64, usize, usize)>>,
-    /// The window is put together, and the queue is what is still to fire.
-    firing: bool,
+    /// The next key to fire, once the window is put together.
+    next: Option<Next>,
+    /// The next one of each other slice.
+    queue: BinaryHeap<Reverse<Next>>,
 }
+
+/// When a key came, its number, its place in the order, and where its slice ends there.
+type Next = (u64, u32, usize, usize);
 
 /// What a window holds of one key.
 struct Sum<C> {
@@ -112,8 +117,8 @@ impl<K: Hash + Eq, C> Sliced<K, C> {
                 sums: Segments::new(),
                 order: Segments::new(),
                 ends: Vec::new(),
+                next: None,
                 queue: BinaryHeap::new(),
-                firing: false,
             },
             found: Vec::new(),
         }
@@ -166,7 +171,12 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 && slice.first_end > parts.watermark
             {
                 self.hot = index;
-                self.add(parts, parts.hash.of(&key), key, value);
+                let hash = parts.hash.of(&key);
+                let table = &mut self.slices[index].table;
+                match table.find_near(hash, |other| *other == key) {
+                    Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
+                    None => self.enter(parts, hash, key, value),
+                }
                 return Ok(());
             }
         }
@@ -208,18 +218,6 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         B: WindowBody<K, T, Contents = C>,
     {
         match self.slices[self.hot].table.find(hash, &key) {
-            Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
-            None => self.enter(parts, hash, key, value),
-        }
-    }
-
-    /// Adds a record to the hot slice.
-    #[inline(always)]
-    fn add<T, A, Tr, B>(&mut self, parts: &mut Parts<A, Tr, B>, hash: u64, key: K, value: T)
-    where
-        B: WindowBody<K, T, Contents = C>,
-    {
-        match self.slices[self.hot].table.find_near(hash, &key) {
             Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
             None => self.enter(parts, hash, key, value),
         }
@@ -433,27 +431,28 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         if !self.assemble(&mut parts.body, window, work) {
             return Ok(false);
         }
-        let Self { assembly: Assembly { sums, order, queue, firing, .. }, numbers, .. } = self;
+        let Self { assembly: Assembly { sums, order, next, queue, .. }, numbers, .. } = self;
         let watermark = parts.watermark;
         while out.may_fire() {
-            let Some(mut next) = queue.peek_mut() else { break };
-            let Reverse((arrival, place, end)) = *next;
-            match order.get(place + 1) {
-                Some((arrival, _)) if place + 1 < end => {
-                    *next = Reverse((*arrival, place + 1, end));
-                }
-                _ => _ = PeekMut::pop(next),
-            }
-            let Some((_, number)) = order.get(place) else { continue };
-            let sum = sums.get_mut(*number as usize).and_then(Option::as_mut);
+            let Some((arrival, number, place, end)) = *next else { break };
+            let after = order.get(place + 1).filter(|_| place + 1 < end);
+            *next = match after.map(|(arrival, number)| (*arrival, *number, place + 1, end)) {
+                None => queue.pop().map(|Reverse(first)| first),
+                Some(after) => match queue.peek_mut() {
+                    Some(mut first) if first.0 < after => {
+                        Some(mem::replace(&mut *first, Reverse(after)).0)
+                    }
+                    _ => Some(after),
+                },
+            };
+            let sum = sums.get_mut(number as usize).and_then(Option::as_mut);
             // Not if this is a place that the key had before an earlier one was found.
             let sum = sum.filter(|sum| sum.arrival == arrival);
-            let (Some(sum), Some((key, _))) = (sum, numbers.get(*number)) else { continue };
+            let (Some(sum), Some((key, _))) = (sum, numbers.get(number)) else { continue };
             let (firing, mut side) = (Firing { key, window, pane, watermark }, B::Side::default());
             parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
         }
-        *firing = !queue.is_empty();
-        Ok(queue.is_empty())
+        Ok(next.is_none())
     }
 
     /// Puts the window together, by `work` parts at most; whether it is.
@@ -461,7 +460,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
     where
         B: WindowBody<K, T, Contents = C>,
     {
-        if self.assembly.firing {
+        if self.assembly.next.is_some() {
             return true;
         }
         let slices = self.slices_of(window);
@@ -549,15 +548,21 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
 impl<C> Assembly<C> {
     /// Lines the keys up to fire.
     fn begin(&mut self) {
-        let Self { order, ends, queue, firing, .. } = self;
+        let Self { order, ends, next, queue, .. } = self;
+        if let Some(few) = order.single_mut().filter(|few| few.len() <= FEW) {
+            // Sorted already but for a few, or made of a few runs.
+            few.sort_by_key(|(arrival, _)| *arrival);
+            ends.clear();
+            ends.push(few.len());
+        }
         let mut from = 0;
         for end in ends {
-            if let Some((arrival, _)) = order.get(from) {
-                queue.push(Reverse((*arrival, from, *end)));
+            if let Some((arrival, number)) = order.get(from) {
+                queue.push(Reverse((*arrival, *number, from, *end)));
             }
             from = *end;
         }
-        *firing = true;
+        *next = queue.pop().map(|Reverse(first)| first);
     }
 
     /// Forgets the window, by `work` keys at most; whether it is forgotten.
