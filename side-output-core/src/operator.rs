@@ -57,7 +57,7 @@ use crate::time::{Mark, Timestamp};
 
 /// A state machine with one input and the outputs of one splitter.
 ///
-/// Whoever drives it calls [`on_record`](Operator::on_record) and [`on_mark`](Operator::on_mark)
+/// A driver calls [`on_record`](Operator::on_record) and [`on_mark`](Operator::on_mark)
 /// in the order of the input, each through a [`Turn`], which keeps the account. The end of the
 /// input is a watermark at [`Timestamp::MAX`].
 ///
@@ -110,7 +110,7 @@ pub trait Operator {
     type Out: Splitter;
 
     /// Whether the route of a record is emitted once and last, taps excepted, and marks emit
-    /// nothing: if whoever takes a route panics, the operator has nothing left to do and can go on.
+    /// nothing: if the receiver of a route panics, the operator has nothing left to do and can go on.
     const EMITS_LAST: bool = false;
 
     /// Takes a record; `at` is its timestamp, [`Timestamp::MIN`] if it has none.
@@ -157,7 +157,7 @@ pub trait Operator {
         Ok(())
     }
 
-    /// Looks at the clock, if whoever drives the operator has one: fires the processing-time
+    /// Looks at the clock, if its driver has one: fires the processing-time
     /// timers that are due at `now`, as long as it [may fire](Collector::may_fire).
     ///
     /// Called before anything that happens at `now`.

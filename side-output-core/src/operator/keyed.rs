@@ -161,7 +161,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         let routed = how.enter(&mut self.function, lent.state(), &mut self.cx, at, out);
         self.cx.flush(at, out);
         lent.swap_key(&mut self.cx.key);
-        // The key stays if anything of it is worth it; timers are asked about below.
+        // The key is kept while it has state or timers; the timers are looked at below.
         let empty = F::is_empty(lent.state());
         if mem::take(&mut self.cx.clear) {
             self.cx.changes.clear();

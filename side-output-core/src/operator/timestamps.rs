@@ -88,7 +88,7 @@ where
         Self { timestamp, emission, idleness: false, skew, types: PhantomData }
     }
 
-    /// Forwards idleness: whoever feeds the operator declares it.
+    /// Forwards idleness: its source declares it.
     pub(crate) const fn forwarding_idleness(mut self) -> Self {
         self.idleness = true;
         self

@@ -61,7 +61,7 @@ struct Parts<A, Tr, B> {
     body: B,
     /// Milliseconds.
     lateness: i64,
-    /// Windows speak once more when they are freed.
+    /// Emit a final pane when a window is freed.
     finals: bool,
     watermark: Timestamp,
     at_end: AtEnd,

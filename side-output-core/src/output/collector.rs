@@ -163,7 +163,7 @@ impl<'a, C> Collector<'a, C> {
     where
         C: Collect<S>,
     {
-        // Before it goes on: whoever takes the route may panic, and the record has left by then.
+        // First: the receiver may panic, and the record has left by then.
         self.routes += 1;
         match self.hand {
             Hand::Record => self.hand = Hand::Routed,

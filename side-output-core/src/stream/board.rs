@@ -260,7 +260,7 @@ impl State {
         self.preferred.take_if(|index| gone.contains(index));
     }
 
-    /// Whether the reader of output `own` had better let another one drive. Once only: that one
+    /// Whether the reader of output `own` should yield once to the preferred one, which
     /// may be busy elsewhere.
     #[inline]
     pub(crate) fn gives_way(&mut self, own: usize) -> bool {

@@ -131,7 +131,7 @@ impl<T> Chunk<T> {
         mut refill: impl FnMut(&mut Self, &mut K) -> Fed,
     ) -> Fed {
         if self.lent {
-            // Whoever filled it panicked.
+            // Filling it ended in a panic.
             self.load();
         }
         let mut refills = if K::STOPS { 1 } else { TURNS };

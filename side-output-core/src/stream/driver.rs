@@ -23,7 +23,7 @@ pub trait Driver<S: Splitter> {
     /// nobody reads.
     fn fail_on_stall(&mut self) {}
 
-    /// Whether it can go on after a panic of whoever takes a route, taps excepted.
+    /// Whether it can go on after a panic of the receiver of a route, taps excepted.
     #[must_use]
     fn resumes() -> bool {
         false

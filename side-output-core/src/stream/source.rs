@@ -73,7 +73,7 @@ impl From<Result<(), StreamError>> for Fed {
 /// What a [`DataStream`](crate::stream::DataStream) or an operator reads: a plain stream, the output
 /// of another operator, several streams as one.
 ///
-/// This is the one protocol of input. Whoever reads is an [`Intake`], sees every record and every
+/// This is the one protocol of input. A reader is an [`Intake`], sees every record and every
 /// mark, and says after each whether it takes another one. What it does not take stays where it is.
 pub trait Source<T> {
     /// Hands what is ready to `intake` until that asks to stop.

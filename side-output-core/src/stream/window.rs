@@ -108,7 +108,7 @@ where
         Self { keyed, windows: windows.allowed_lateness(lateness) }
     }
 
-    /// Lets each window of each key speak once more when it is freed, at the end of the allowed
+    /// Emits a final result of each window of each key when it is freed, at the end of the allowed
     /// lateness: with what it holds then, marked [`Pane::Final`](crate::window::Pane::Final).
     ///
     /// For sinks that may take only results that nothing corrects any more: they take the final

@@ -19,6 +19,6 @@ pub enum Mark {
     Barrier(u64),
     /// The stream has nothing to say for now and must not hold back the time of others.
     Idle,
-    /// The stream speaks again.
+    /// The stream is not idle any more.
     Active,
 }

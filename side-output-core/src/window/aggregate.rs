@@ -39,7 +39,7 @@ pub trait Aggregate {
     /// What is kept of them; plain data. Windows that overlap take copies of what they share.
     type Accumulator: Clone;
 
-    /// What the window says.
+    /// The window's result.
     type Output;
 
     /// Whether records have to be added in the order in which they came, as where the last one
@@ -60,7 +60,7 @@ pub trait Aggregate {
     /// than record by record.
     fn merge(&mut self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
 
-    /// What the window says.
+    /// The window's result.
     fn result(&mut self, accumulator: &Self::Accumulator) -> Self::Output;
 }
 

@@ -49,7 +49,7 @@ impl fmt::Display for Pane {
     }
 }
 
-/// What a window says of one key. Its timestamp is the window's last instant.
+/// The result of a window for one key. Its timestamp is the window's last instant.
 ///
 /// # Examples
 ///

@@ -179,7 +179,7 @@ pub type Timers = BTreeSet<(Timestamp, u64, u32)>;
 ///
 /// # Examples
 ///
-/// A trigger that speaks once more in the middle of its window:
+/// A trigger that also fires in the middle of its window:
 ///
 /// ```
 /// use futures::executor::block_on;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// What a window keeps of its records, and what it says when it fires.
+/// What a window keeps of its records, and its result when it fires.
 ///
 /// Implemented by what `aggregate`, `reduce`, `apply` and `process` make.
 pub trait WindowBody<K, T> {

@@ -213,7 +213,8 @@ impl<A, Tr, Ev, L> Windows<A, Tr, Ev, L> {
         self
     }
 
-    /// Lets each window speak once more when it is freed, with [`Pane::Final`](crate::window::Pane).
+    /// Emits a final result of each window when it is freed, with
+    /// [`Pane::Final`](crate::window::Pane).
     pub const fn with_final_panes(mut self) -> Self {
         self.finals = true;
         self

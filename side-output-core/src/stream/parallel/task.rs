@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 /// How much a partition may be ahead of the reader.
 const CAPACITY: usize = 4 * CHUNK;
 
-/// The future that runs one partition: to be spawned, or polled by whoever reads the outputs.
+/// The future that runs one partition: to be spawned, or polled by the reader of the outputs.
 ///
 /// It is ready when its partition has ended or nobody reads the outputs any more. Dropped before
 /// that, it is an error of all partitions.
