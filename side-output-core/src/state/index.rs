@@ -1,9 +1,9 @@
 use hashbrown::HashTable;
 use std::{fmt, mem};
 
-/// Tables with fewer places move in one go: about two milliseconds. Less in tests, which would be
+/// Tables with fewer places move in one go: about a millisecond. Less in tests, which would be
 /// slow.
-const SMALL: usize = if cfg!(test) { 1 << 13 } else { 1 << 18 };
+const SMALL: usize = if cfg!(test) { 1 << 13 } else { 1 << 17 };
 
 /// Tables for fewer entries keep their memory when they run empty.
 const KEPT: usize = 1 << 13;
@@ -123,7 +123,7 @@ impl Index {
     }
 
     /// Adds the slot of a key that has none.
-    #[inline(always)]
+    #[inline]
     pub fn insert(&mut self, hash: u64, slot: u32) {
         if self.table.len() == self.table.capacity() && self.table.num_buckets() > SMALL {
             self.begin();
