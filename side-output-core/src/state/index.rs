@@ -53,11 +53,13 @@ struct Place {
 
 impl Place {
     /// Places are chosen by the low bits of a hash and told apart by the high ones.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "a table passes its entries this way")]
     #[inline(always)]
     const fn hash(&self) -> u64 {
         (self.hash as u64) << u32::BITS | self.hash as u64
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "half of a hash is enough")]
     #[inline(always)]
     const fn new(hash: u64, slot: u32) -> Self {
         Self { hash: hash as u32, slot }
