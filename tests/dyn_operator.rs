@@ -85,8 +85,8 @@ proptest! {
         }
         let mut dynamic: Box<dyn DynOperator<u8, Lines>> = Box::new(operator());
         let (mut events, mut account) = (Events::default(), Account::new());
-        for batch in items.chunks(size) {
-            let mut batch = batch.to_vec().into_iter();
+        for batch in items.chunks(size).map(<[_]>::to_vec) {
+            let mut batch = batch.into_iter();
             loop {
                 let before = events.0.len();
                 let more = dynamic.on_batch(&mut batch, &mut events, &mut account, room).unwrap();

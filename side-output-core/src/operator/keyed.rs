@@ -304,7 +304,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
             match self.keys.pop_alarm(now, &mut work) {
                 // A processing time is no event time: what is emitted carries no timestamp.
                 Some(Due::Timer(slot, at)) => {
-                    self.call(slot, Timestamp::MIN, DueByClock(at), out)?
+                    self.call(slot, Timestamp::MIN, DueByClock(at), out)?;
                 }
                 Some(Due::Expired) | None => {}
                 Some(Due::Busy) => break,

@@ -79,6 +79,7 @@ enum Progress {
     More,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one for each operator; a box costs each record")]
 enum Engine<K, C, S, TS> {
     Aligned(Aligned<K, C, S>),
     Sessions(Box<Sessions<K, C, S>>),

@@ -88,7 +88,7 @@ where
         match input {
             InputState::Ready => return emptied.map(Ok),
             InputState::Ended(_) if emptied.is_ready() => {
-                ready!(self.sink.as_mut().poll_close(cx))?
+                ready!(self.sink.as_mut().poll_close(cx))?;
             }
             // Nothing moves for now: what was accepted need not wait for what was not.
             InputState::Pending | InputState::Ended(_) => {
