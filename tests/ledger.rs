@@ -378,9 +378,9 @@ fn fault_06_a_map_that_panics_once_loses_one_record() {
             }
         };
         if boxed {
-            read_all(&mut mapped.boxed())
+            read_all(&mut mapped.boxed());
         } else {
-            read_all(&mut mapped)
+            read_all(&mut mapped);
         }
         assert!(read.iter().copied().eq((0..200).filter(|n| *n != 7)), "{boxed}: {read:?}");
     }

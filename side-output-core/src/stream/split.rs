@@ -19,7 +19,7 @@ pub trait SplitExt: Stream + Sized {
     /// Routes each record by `function`; the streams of all outputs come back in one struct.
     ///
     /// Nothing runs until an output is read, and whichever is read drives the input for all.
-    /// See [`Splitter`] for how to declare the outputs.
+    /// See [`Splitter`](crate::output::Splitter) for how to declare the outputs.
     ///
     /// # Examples
     ///
