@@ -385,3 +385,31 @@ fn fault_06_a_map_that_panics_once_loses_one_record() {
         assert!(read.iter().copied().eq((0..200).filter(|n| *n != 7)), "{boxed}: {read:?}");
     }
 }
+
+#[test]
+fn a_run_that_was_never_polled_leaves_the_ledger_as_it_was() {
+    let mut streams = stream::iter(0..200).split_with(Orders::Regular);
+    let ledger = streams.ledger_handle();
+    assert_eq!(block_on(streams.regular.next()), Some(0));
+    drop(streams.wire().regular(discard()).large(discard()).run());
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    assert_eq!((ledger.received, ledger["regular"].routed), (200, 200));
+    assert_eq!((ledger["regular"].delivered, ledger["regular"].discarded), (1, 199));
+}
+
+#[test]
+fn fault_06_unread_counts_of_several_chunks_add_up() {
+    // The first reader drives, so that all of the second one's records wait in its lane.
+    let streams = stream::iter(0..900)
+        .split_with(|n: u32| if n < 800 { Orders::Large(n) } else { Orders::Regular(n) });
+    let ledger = streams.ledger_handle();
+    let OrdersStreams { mut regular, large } = streams;
+    assert_eq!(block_on(regular.next()), Some(800));
+    let mut mapped = large.boxed().map(|n| n).boxed();
+    assert_eq!(block_on(mapped.next()), Some(0));
+    drop(mapped);
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    assert_eq!((ledger["large"].delivered, ledger["large"].discarded), (1, 799));
+}

@@ -167,3 +167,58 @@ fn time_15_what_the_partitions_hold_is_added_up() {
     while main.next().now_or_never().is_some() {}
     assert_eq!(ledger.read().held, 100);
 }
+
+/// Keeps everything to itself.
+struct Silent;
+
+impl KeyedProcess for Silent {
+    type Key = u32;
+    type In = u32;
+    type State = u32;
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        _: u32,
+        count: &mut u32,
+        _cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        *count += 1;
+        None::<Lines>
+    }
+}
+
+#[test]
+fn partitions_that_emit_nothing_come_to_their_end() {
+    // One record at a time, so that every turn of a partition counts and emits nothing.
+    let mut ready = false;
+    let one_by_one = (0..20_000_u32).collect::<Vec<_>>().into_iter();
+    let mut left = one_by_one;
+    let input = stream::poll_fn(move |cx: &mut std::task::Context<'_>| {
+        ready = !ready;
+        if ready {
+            return std::task::Poll::Ready(left.next());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    });
+    let streams = DataStream::from_stream(input)
+        .key_by(|n: &u32| n % 8)
+        .parallel(2)
+        .process_on(|task| drop(std::thread::spawn(|| block_on(task))), || Silent);
+    let ledger = streams.ledger_handle();
+    streams.side.discard();
+    streams.note.discard();
+    block_on(streams.main.for_each(drop)).expect("no error");
+    let ledger = ledger.read();
+    assert!(ledger.is_balanced(), "{ledger:#?}");
+    assert_eq!((ledger.received, ledger.unrouted), (20_000, 20_000));
+}
+
+#[test]
+fn an_input_of_which_everything_is_rejected_lets_others_run() {
+    let input = DataStream::from_stream(stream::repeat(1_u32)).filter(|_| false);
+    let streams = input.key_by(|n: &u32| *n).parallel(2).process(|| Silent);
+    let mut main = streams.main;
+    assert!(main.next().now_or_never().is_none());
+}

@@ -4,14 +4,14 @@ mod bare;
 
 use self::bare::{Bare, Lines, Seen, at};
 use futures::executor::block_on;
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use futures_test::stream::StreamTestExt as _;
 use proptest::prelude::*;
 use side_output::operator::{Broadcast, KeyedBroadcast, KeyedCo, Reconcile};
 use side_output::prelude::*;
 use side_output::{
     BroadcastContext, BroadcastProcess, CoProcess, Configuration, Either, Element,
-    KeyedBroadcastContext, KeyedBroadcastProcess, Match, ReconcileWithin, Reconciliation,
+    KeyedBroadcastContext, KeyedBroadcastProcess, Mark, Match, ReconcileWithin, Reconciliation,
 };
 use std::time::Duration;
 
@@ -457,7 +457,6 @@ fn an_error_of_one_input_is_an_error_of_all_outputs() {
 
 #[test]
 fn a_barrier_passes_when_both_inputs_have_brought_it() {
-    use side_output::Mark;
     let left = stream::iter([
         Element::record(1, at(1)),
         Element::Mark(Mark::Barrier(7)),
@@ -552,4 +551,21 @@ fn a_union_that_was_read_in_part_keeps_its_order() {
     let mut all: Vec<i32> = block_on(all.collect());
     all.sort_unstable();
     assert_eq!(all, [1, 2, 3, 4, 10, 11]);
+}
+
+#[test]
+fn a_union_that_was_read_keeps_the_barriers_that_came() {
+    let barrier = Element::Mark(Mark::Barrier(1));
+    let element = |n: u32| Element::Record { value: n, at: None };
+    let a = stream::iter([barrier, element(1)]);
+    let (sender, b) = futures::channel::mpsc::unbounded();
+    let mut union = DataStream::from_elements(a).union(DataStream::from_elements(b));
+    assert!(union.next().now_or_never().is_none(), "it waits for the other barrier");
+    let all = union.union(DataStream::from_elements(stream::iter([barrier])));
+    sender.unbounded_send(barrier).unwrap();
+    drop(sender);
+    let elements: Vec<_> = block_on(all.elements().map(Result::unwrap).collect());
+    let before = elements.iter().position(|other| *other == barrier).expect("the barrier passes");
+    let record = elements.iter().position(|other| *other == element(1)).expect("the record");
+    assert!(before < record, "{elements:?}");
 }

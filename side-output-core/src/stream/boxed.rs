@@ -134,8 +134,7 @@ impl<T> Source<T> for BoxSource<T> {
     }
 
     fn take_inputs(&mut self) -> Option<Vec<Self>> {
-        // What was read in part has an order of its own.
-        if self.chunk.is_new() { self.source.take_inputs() } else { None }
+        self.source.take_inputs()
     }
 
     fn is_reported(&self) -> bool {

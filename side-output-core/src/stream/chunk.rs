@@ -29,11 +29,6 @@ impl<T> Chunk<T> {
         Self { rest: Vec::new().into_iter(), total: 0, lane: Lane::new(), marked: 0, lent: false }
     }
 
-    /// Whether nothing was ever put in.
-    pub(super) const fn is_new(&self) -> bool {
-        self.total == 0 && self.lane.marks.is_empty() && !self.lent
-    }
-
     /// Number of records not yet taken.
     pub(super) fn len(&self) -> usize {
         self.rest.len()

@@ -160,7 +160,7 @@ impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutpu
     }
 
     fn unread(&mut self, records: usize) {
-        self.unread = records;
+        self.unread += records;
     }
 
     fn discard(&mut self) {

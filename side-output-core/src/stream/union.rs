@@ -13,12 +13,19 @@ pub struct UnionSource<T> {
     merge: Merge<T>,
     /// How many of the last records came from which input, in their order: those that may be unread.
     handed: Vec<(usize, usize)>,
+    /// It was read: what its inputs have said so far is in the merge.
+    read: bool,
 }
 
 impl<T> UnionSource<T> {
     fn new(inputs: Vec<BoxSource<T>>) -> Self {
         let merge = Merge::new(Alignment::union(inputs.len()), inputs.len());
-        Self { inputs: inputs.into_iter().map(Some).collect(), merge, handed: Vec::new() }
+        Self {
+            inputs: inputs.into_iter().map(Some).collect(),
+            merge,
+            handed: Vec::new(),
+            read: false,
+        }
     }
 }
 
@@ -90,7 +97,8 @@ impl<T: Send + 'static> UnionInputs<T> for Vec<DataStream<T>> {
 
 impl<T> Source<T> for UnionSource<T> {
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { inputs, merge, handed } = self;
+        let Self { inputs, merge, handed, read } = self;
+        *read = true;
         handed.clear();
         merge.feed(
             inputs,
@@ -116,6 +124,9 @@ impl<T> Source<T> for UnionSource<T> {
         {
             let unread = count.min(records);
             records -= unread;
+            if unread < count {
+                self.handed.push((input, count - unread));
+            }
             if let Some(source) = &mut self.inputs[input] {
                 source.unread(unread);
             }
@@ -135,7 +146,7 @@ impl<T> Source<T> for UnionSource<T> {
     }
 
     fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
-        if self.inputs.iter().any(Option::is_none) {
+        if self.read || self.inputs.iter().any(Option::is_none) {
             return None;
         }
         mem::take(&mut self.inputs).into_iter().collect()

@@ -35,7 +35,7 @@ use super::{Mark, Timestamp};
 /// let mut alignment = Alignment::union(2);
 /// assert_eq!(alignment.on_watermark(0, at(10)).count(), 0);
 /// assert_eq!(alignment.on_watermark(1, at(5)).next(), Some(Mark::Watermark(at(5))));
-/// // InputTime 1 says nothing for now, and input 0 alone makes the time.
+/// // Input 1 says nothing for now, and input 0 alone makes the time.
 /// assert_eq!(alignment.on_idle(1).next(), Some(Mark::Watermark(at(10))));
 /// assert_eq!(alignment.watermark(), at(10));
 /// ```
@@ -297,7 +297,7 @@ mod tests {
         let mut union = Alignment::union(3);
         assert_eq!(after(&mut union, &before), 10);
         assert!(union.on_active(1).eq([watermark(100)]));
-        // InputTime 2 is still behind where inputs are connected, and counts there.
+        // Input 2 is still behind where inputs are connected, and counts there.
         let mut connected = Alignment::connected(3);
         assert_eq!(after(&mut connected, &before), 10);
         assert_eq!(connected.on_active(1).count(), 0);

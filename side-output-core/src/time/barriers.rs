@@ -13,7 +13,7 @@
 /// let mut barriers = Barriers::new(2);
 /// barriers.on_barrier(0, 1);
 /// assert!(barriers.is_blocked(0) && !barriers.is_blocked(1));
-/// // InputBarriers 1 has none numbered 1; this one stands for it.
+/// // Input 1 has none numbered 1; this one stands for it.
 /// barriers.on_barrier(1, 2);
 /// assert_eq!(barriers.pass(), Some(1));
 /// assert!(!barriers.is_blocked(0) && barriers.is_blocked(1));

@@ -1,5 +1,5 @@
 use super::super::chunk::Chunk;
-use super::super::source::CHUNK;
+use super::super::source::{CHUNK, TURNS};
 use super::super::{BoxSource, DataStream, Fed, Intake, Source};
 use crate::error::StreamError;
 use crate::stream::Lane;
@@ -160,7 +160,8 @@ type DealtInput<T> = Box<dyn Deal<T> + Send>;
 impl<T> Exchange<T> {
     /// Takes what is there for a partition, and reads the input if nothing is.
     fn refill(&self, partition: usize, cx: &Context<'_>, into: &mut Lane<T>) -> Fed {
-        loop {
+        // What is read may all be for others, or for nobody: a poll has an end.
+        for _ in 0..TURNS {
             let (input, partitions) = match self.take_input(partition, cx, into) {
                 Ok(input) => input,
                 Err(fed) => return fed,
@@ -169,6 +170,7 @@ impl<T> Exchange<T> {
                 return Fed::Pending;
             }
         }
+        Fed::More
     }
 
     /// Takes what is there for a partition, or the input to read more, or has to wait.

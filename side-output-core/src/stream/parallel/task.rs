@@ -82,6 +82,8 @@ impl<S: Streamed, D: Driver<S>> Future for PartitionTask<S, D> {
                 drop(pipe);
                 drop(old);
                 if full {
+                    // It may not know: what was only counted wakes nobody.
+                    this.pipes.wake_reader();
                     return Poll::Pending;
                 }
             }
@@ -96,7 +98,13 @@ impl<S: Streamed, D: Driver<S>> Future for PartitionTask<S, D> {
             {
                 let mut pipe = this.pipes.pipes[this.partition].lock();
                 pipe.held = driver.held();
-                pipe.items.extend(staged.items.drain(..));
+                for item in staged.items.drain(..) {
+                    match (pipe.items.back_mut(), item) {
+                        // A turn that emits nothing takes no place.
+                        (Some(Item::Account(last)), Item::Account(account)) => last.add(&account),
+                        (_, item) => pipe.items.push_back(item),
+                    }
+                }
             }
             // Not for nothing: where the reader polls the tasks, it would never come to rest.
             if emitted {

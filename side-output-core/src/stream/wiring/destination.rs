@@ -419,9 +419,15 @@ impl<T, K: Destination<T>> Line<T, K> {
     }
 
     /// Hands a record over.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: T, at: Timestamp) -> bool {
         self.routed += 1;
+        self.hand(value, at)
+    }
+
+    /// Hands over a record that is counted already.
+    #[inline(always)]
+    fn hand(&mut self, value: T, at: Timestamp) -> bool {
         // Its panic goes through the operator: to catch it here would cost something each time.
         let noting = Noting::new(&mut self.unwound);
         let full = self.destination.push(value, at);
@@ -437,12 +443,10 @@ impl<T, K: Destination<T>> Line<T, K> {
     /// Hands over what waits in a lane, with its marks.
     pub fn take_lane(&mut self, lane: &mut Lane<T>) {
         // Counted when they were routed; the counter starts from there.
-        let routed = self.routed;
         lane.take_all(|taken| match taken {
-            LaneItem::Record(value, at) => _ = self.push(value, at),
+            LaneItem::Record(value, at) => _ = self.hand(value, at),
             LaneItem::Mark(mark) => self.mark(mark),
         });
-        self.routed = routed;
     }
 
     /// Whether it panicked at a record.

@@ -75,7 +75,10 @@ impl<S: Streamed, D, K: Destinations<S>> Drop for Run<S, D, K> {
     fn drop(&mut self) {
         if self.hub.is_some() {
             self.destinations.visit(&mut Cancel { error: &StreamError::Cancelled });
-            self.report_destinations();
+            // Not before it has taken up the counters of the readers before it.
+            if self.seat.is_some() || self.end.is_some() {
+                self.report_destinations();
+            }
         }
         if let Some(hub) = self.hub.take() {
             hub.finish(Err(StreamError::Cancelled));

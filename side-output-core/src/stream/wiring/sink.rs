@@ -117,7 +117,7 @@ where
 {
     const WAITS: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, value: T, _at: Timestamp) -> bool {
         if self.open {
             let Self { sink, waker, over, .. } = self;

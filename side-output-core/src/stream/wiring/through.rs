@@ -159,7 +159,7 @@ where
 {
     const WAITS: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, value: T, at: Timestamp) -> bool {
         self.staged.push(value, at);
         false
@@ -316,7 +316,7 @@ impl<T> Source<T> for PipeSource<T> {
     }
 
     fn unread(&mut self, records: usize) {
-        self.unread = records;
+        self.unread += records;
     }
 
     fn is_reported(&self) -> bool {
