@@ -210,7 +210,7 @@ pub use side_output_core::window::{
     LateWindows, MergingTrigger, Never, Pane, Purging, RouteLate, Session, Sliding, Trigger,
     TriggerContext, Tumbling, Verdict, Window, WindowContext, WindowProcess, WindowResult,
 };
-pub use side_output_core::{operator, output, state, window};
+pub use side_output_core::{checkpoint, operator, output, state, window};
 pub use side_output_macros::splitter;
 
 /// The examples of the README are tests too.

@@ -3,6 +3,7 @@
 //! Use it through the facade, `side_output`. The macro is used here only where the library declares
 //! splitters of its own; everything else is generic over the traits that it implements.
 
+pub mod checkpoint;
 pub mod error;
 pub mod operator;
 pub mod output;

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each layer with the modules that it may name, itself included. `error` and `sync` belong to all.
-const MAY_NAME: [(&str, &[&str]); 6] = [
+const MAY_NAME: [(&str, &[&str]); 7] = [
     ("time", &["time"]),
     ("output", &["output", "time"]),
     ("state", &["state", "time"]),
     ("window", &["window", "output", "time"]),
     ("operator", &["operator", "window", "state", "output", "time"]),
-    ("stream", &["stream", "operator", "window", "state", "output", "time"]),
+    ("checkpoint", &["checkpoint", "state", "output", "time"]),
+    ("stream", &["stream", "checkpoint", "operator", "window", "state", "output", "time"]),
 ];
 
 /// The crates that only the runtime may name.
