@@ -197,6 +197,8 @@ pub use side_output_core::output::{
 };
 #[doc(hidden)]
 pub use side_output_core::stream;
+#[cfg(feature = "job")]
+pub use side_output_core::stream::job;
 pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into, try_each,
 };

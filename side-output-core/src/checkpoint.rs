@@ -8,6 +8,7 @@
 mod coordinator;
 #[cfg(feature = "job")]
 mod cut;
+mod memory;
 mod sink;
 mod source;
 mod store;
@@ -15,6 +16,7 @@ mod store;
 pub use self::coordinator::{Action, Coordinator, Ending, Event, Participants};
 #[cfg(feature = "job")]
 pub use self::cut::{Cut, SourceCut};
+pub use self::memory::{MemorySink, MemorySource};
 pub use self::sink::{Failed, Guarantee, JobSink};
 pub use self::source::{JobSource, Read};
 pub use self::store::{MemoryStore, Store, StoreError, Stored};

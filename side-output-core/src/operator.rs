@@ -113,6 +113,10 @@ pub trait Operator {
     /// nothing: if the receiver of a route panics, the operator has nothing left to do and can go on.
     const EMITS_LAST: bool = false;
 
+    /// Whether results depend on what it keeps of earlier records. In a job, such an operator must
+    /// have a name under which that is saved.
+    const STATEFUL: bool = true;
+
     /// Takes a record; `at` is its timestamp, [`Timestamp::MIN`] if it has none.
     ///
     /// # Errors

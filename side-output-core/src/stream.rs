@@ -14,6 +14,8 @@ mod filter_map;
 mod forward;
 mod hub;
 mod inputs;
+#[cfg(feature = "job")]
+pub mod job;
 mod keyed;
 mod lane;
 #[cfg(all(test, loom))]
@@ -22,6 +24,7 @@ mod merge;
 mod outlet;
 mod parallel;
 mod port;
+mod saving;
 mod single;
 mod source;
 mod split;
@@ -35,6 +38,8 @@ mod union;
 mod window;
 pub mod wiring;
 
+#[cfg(feature = "job")]
+pub(crate) use self::board::Board;
 pub use self::board::LedgerHandle;
 pub use self::boxed::BoxSource;
 pub use self::by_clock::{AdvanceSource, ClockSource, ClockStamped, IdleAdvanced};
@@ -58,6 +63,9 @@ pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
 };
 pub use self::port::Port;
+#[cfg(feature = "job")]
+pub use self::saving::Uid;
+pub use self::saving::{JobLink, Naming, Saving, Unnamed};
 pub use self::single::SingleLanes;
 pub use self::source::{Fed, Intake, Source};
 pub use self::split::{SplitExt, StreamDrive, StreamSource};

@@ -24,6 +24,9 @@ pub struct Cut {
     /// What each sink has prepared.
     #[serde(default)]
     pub sinks: BTreeMap<String, Vec<u8>>,
+    /// How many records each source has given, over all runs.
+    #[serde(default)]
+    pub read: BTreeMap<String, u64>,
     /// How many records each sink was given, over all runs.
     #[serde(default)]
     pub written: BTreeMap<String, u64>,

@@ -145,6 +145,8 @@ impl<F: Process> Operator for Processing<F> {
     type In = F::In;
     type Out = F::Out;
 
+    const STATEFUL: bool = false;
+
     #[inline]
     fn on_record<C: Collect<F::Out>>(
         &mut self,
@@ -196,6 +198,8 @@ impl<F: CoProcess> Co<F> {
 impl<F: CoProcess> Operator for Co<F> {
     type In = Either<F::Left, F::Right>;
     type Out = F::Out;
+
+    const STATEFUL: bool = false;
 
     #[inline]
     fn on_record<C: Collect<F::Out>>(

@@ -107,6 +107,8 @@ impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Operator for Split<T, S, F, M> {
     type In = T;
     type Out = S;
 
+    const STATEFUL: bool = false;
+
     const EMITS_LAST: bool = F::SINGLE;
 
     #[inline]

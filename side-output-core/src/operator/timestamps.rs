@@ -104,6 +104,8 @@ where
     type In = T;
     type Out = S::Out<T>;
 
+    const STATEFUL: bool = false;
+
     #[inline]
     fn on_record<C: Collect<Self::Out>>(
         &mut self,

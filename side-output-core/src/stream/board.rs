@@ -161,6 +161,15 @@ impl Board {
     pub(crate) const fn name(&self) -> &'static str {
         self.name
     }
+
+    /// The outputs whose streams were dropped, and not discarded on purpose.
+    #[cfg(feature = "job")]
+    pub(crate) fn lost_outputs(&self) -> Vec<&'static str> {
+        let state = self.lock();
+        let named = state.ports.iter().filter(|port| !port.spec.name.is_empty());
+        let lost = named.filter(|port| !port.open && !port.discarded_on_purpose);
+        lost.map(|port| port.spec.name).collect()
+    }
 }
 
 impl Wake for Board {

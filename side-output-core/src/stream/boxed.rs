@@ -1,6 +1,6 @@
 use super::chunk::{Chunk, Filling};
 use super::source::CHUNK;
-use super::{Fed, Intake, LedgerHandle, Source};
+use super::{Fed, Intake, JobLink, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::stream::Lane;
 use std::fmt;
@@ -34,6 +34,8 @@ pub(super) trait Fill<T> {
     }
 
     fn ledger(&self) -> Option<LedgerHandle>;
+
+    fn job(&self) -> Option<JobLink>;
 }
 
 struct Filled<Src>(Src);
@@ -65,6 +67,10 @@ impl<T, Src: Source<T>> Fill<T> for Filled<Src> {
 
     fn ledger(&self) -> Option<LedgerHandle> {
         self.0.ledger()
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        self.0.job()
     }
 }
 
@@ -143,6 +149,10 @@ impl<T> Source<T> for BoxSource<T> {
 
     fn ledger(&self) -> Option<LedgerHandle> {
         self.source.ledger()
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        self.source.job()
     }
 }
 

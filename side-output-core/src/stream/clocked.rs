@@ -1,4 +1,4 @@
-use super::{Drive, Driver, Fed, Source};
+use super::{Drive, Driver, Fed, JobLink, Source};
 use crate::operator::Operator;
 use crate::output::{Account, Collect};
 use crate::time::{Clock, Monotonic, Timestamp};
@@ -64,6 +64,10 @@ where
 
     fn fail_on_stall(&mut self) {
         self.drive.fail_on_stall();
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        self.drive.job()
     }
 }
 

@@ -1,7 +1,10 @@
+#[cfg(feature = "job")]
+use super::Uid;
+use super::data_stream::open;
 use super::merge::{Merge, ReadStep};
 use super::{
-    Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, KeyedStream, OperatorStreams,
-    Source,
+    Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, JobLink, KeyedStream, Naming,
+    OperatorStreams, Source, Unnamed,
 };
 use crate::operator::{
     Broadcast, BroadcastProcess, Co, CoFn, CoProcess, Either, KeyedBroadcast,
@@ -12,6 +15,7 @@ use crate::stream::Streamed;
 use crate::time::{Alignment, Clock};
 use std::fmt;
 use std::hash::Hash;
+use std::panic::Location;
 use std::task::Context;
 
 const LEFT: usize = 0;
@@ -66,6 +70,11 @@ impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T,
         self.left.iter_mut().for_each(Source::fail_on_stall);
         self.right.iter_mut().for_each(Source::fail_on_stall);
     }
+
+    fn job(&self) -> Option<JobLink> {
+        let left = self.left.as_ref().and_then(Source::job);
+        left.or_else(|| self.right.as_ref().and_then(Source::job))
+    }
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> fmt::Debug for ConnectSource<T, A, U, B> {
@@ -113,17 +122,19 @@ impl<T, A: Source<T>> DataStream<T, A> {
         self,
         config: DataStream<U, B>,
     ) -> BroadcastConnected<DataStream<T, A>, U, B> {
-        BroadcastConnected { stream: self, config, config_first: false }
+        BroadcastConnected { stream: self, config, config_first: false, name: Unnamed }
     }
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
     /// Routes the records of both streams by `function`.
+    #[track_caller]
     pub fn process<F>(self, function: F) -> CoStreams<T, A, U, B, F>
     where
         F: CoProcess<Left = T, Right = U, Out: Streamed>,
     {
-        Hub::open(Drive::new(ConnectSource::new(self.left, self.right, false), Co::new(function)))
+        let source = ConnectSource::new(self.left, self.right, false);
+        open(source, Co::new(function), Unnamed, Location::caller())
     }
 
     /// Routes the records of the first stream by `left`, those of the second by `right`.
@@ -151,6 +162,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
     /// pets.sort();
     /// assert_eq!(pets, ["3 cats", "dog Rex"]);
     /// ```
+    #[track_caller]
     pub fn process_with<S, L, R, V, W>(self, left: L, right: R) -> CoFnStreams<T, A, U, B, L, R, S>
     where
         S: Streamed,
@@ -170,12 +182,16 @@ impl<T, A: Source<T>, U, B: Source<U>> fmt::Debug for Connected<T, A, U, B> {
 }
 
 /// Two keyed streams side by side. Made by [`KeyedStream::connect`].
-pub struct KeyedConnected<Left, Right> {
+///
+/// `N` is the name of the state, [`Unnamed`] unless [`uid`](Self::uid) gave it one, here or on the
+/// first stream.
+pub struct KeyedConnected<Left, Right, N = Unnamed> {
     left: Left,
     right: Right,
+    name: N,
 }
 
-impl<T, K, F, A> KeyedStream<T, K, F, A>
+impl<T, K, F, A, N> KeyedStream<T, K, F, A, N>
 where
     A: Source<T>,
     F: FnMut(&T) -> K,
@@ -185,23 +201,27 @@ where
     /// Each input is in its own order. Which of them comes first where both have records ready is
     /// not defined; a function for which that matters goes by the timestamps, as
     /// [`reconcile`](Self::reconcile) does.
-    pub const fn connect<U, G, B>(
+    pub fn connect<U, G, B>(
         self,
         other: KeyedStream<U, K, G, B>,
-    ) -> KeyedConnected<Self, KeyedStream<U, K, G, B>>
+    ) -> KeyedConnected<KeyedStream<T, K, F, A>, KeyedStream<U, K, G, B>, N>
     where
         B: Source<U>,
         G: FnMut(&U) -> K,
     {
-        KeyedConnected { left: self, right: other }
+        let Self { stream, key, name } = self;
+        let left = KeyedStream { stream, key, name: Unnamed };
+        KeyedConnected { left, right: other, name }
     }
 
     /// Connects this keyed stream with one that configures its function.
-    pub const fn connect_broadcast<U, B: Source<U>>(
+    pub fn connect_broadcast<U, B: Source<U>>(
         self,
         config: DataStream<U, B>,
-    ) -> BroadcastConnected<Self, U, B> {
-        BroadcastConnected { stream: self, config, config_first: false }
+    ) -> BroadcastConnected<KeyedStream<T, K, F, A>, U, B, N> {
+        let Self { stream, key, name } = self;
+        let stream = KeyedStream { stream, key, name: Unnamed };
+        BroadcastConnected { stream, config, config_first: false, name }
     }
 
     /// Matches the records of two streams that have the same key, within a bounded time.
@@ -236,6 +256,7 @@ where
     ///     assert_eq!((left, right), (vec![(2, "milk")], vec![(3, 0.99)]));
     /// });
     /// ```
+    #[track_caller]
     pub fn reconcile<U, G, B>(
         self,
         other: KeyedStream<U, K, G, B>,
@@ -247,12 +268,25 @@ where
         U: Clone,
         B: Source<U>,
         G: FnMut(&U) -> K,
+        N: Naming<KeyedCo<Reconcile<K, T, U>, F, G>>,
     {
         self.connect(other).process(Reconcile::new(within))
     }
 }
 
-impl<T, U, K, F, G, A, B> KeyedConnected<KeyedStream<T, K, F, A>, KeyedStream<U, K, G, B>>
+#[cfg(feature = "job")]
+impl<Left, Right> KeyedConnected<Left, Right> {
+    /// Names the state of the function that comes next: a [job](crate::stream::job::Job) saves it
+    /// under this name.
+    ///
+    /// From here on the key, and what the function keeps, must be serializable.
+    pub fn uid(self, name: impl Into<String>) -> KeyedConnected<Left, Right, Uid> {
+        let Self { left, right, .. } = self;
+        KeyedConnected { left, right, name: Uid::new(name) }
+    }
+}
+
+impl<T, U, K, F, G, A, B, N> KeyedConnected<KeyedStream<T, K, F, A>, KeyedStream<U, K, G, B>, N>
 where
     A: Source<T>,
     B: Source<U>,
@@ -260,15 +294,19 @@ where
     G: FnMut(&U) -> K,
 {
     /// Routes the records of both streams by `function`, with state and timers for each key.
+    #[track_caller]
     pub fn process<P>(self, function: P) -> KeyedCoStreams<T, A, U, B, P, F, G>
     where
         P: KeyedCoProcess<Key = K, Left = T, Right = U, Out: Streamed>,
+        N: Naming<KeyedCo<P, F, G>>,
     {
-        Hub::open(self.drive(function))
+        let at = Location::caller();
+        Hub::open_at(self.drive(function, at), at)
     }
 
     /// Routes the records of both streams by `function`, which may set timers by the time of
     /// `clock` too.
+    #[track_caller]
     pub fn process_with_clock<P, Ck>(
         self,
         function: P,
@@ -277,21 +315,30 @@ where
     where
         P: KeyedCoProcess<Key = K, Left = T, Right = U, Out: Streamed>,
         Ck: Clock,
+        N: Naming<KeyedCo<P, F, G>>,
     {
-        Hub::open(Clocked::new(self.drive(function), clock))
+        let at = Location::caller();
+        Hub::open_at(Clocked::new(self.drive(function, at), clock), at)
     }
 
-    fn drive<P>(self, function: P) -> KeyedCoDrive<T, A, U, B, P, F, G>
+    fn drive<P>(
+        self,
+        function: P,
+        at: &'static Location<'static>,
+    ) -> KeyedCoDrive<T, A, U, B, P, F, G>
     where
         P: KeyedCoProcess<Key = K, Left = T, Right = U, Out: Streamed>,
+        N: Naming<KeyedCo<P, F, G>>,
     {
-        let Self { left, right } = self;
-        let operator = KeyedCo::new(left.key, right.key, function);
-        Drive::new(ConnectSource::new(left.stream, right.stream, false), operator)
+        let Self { left, right, name } = self;
+        let mut operator = KeyedCo::new(left.key, right.key, function);
+        let source = ConnectSource::new(left.stream, right.stream, false);
+        let saving = name.tie(source.job(), &mut operator, at);
+        Drive::saved(source, operator, saving)
     }
 }
 
-impl<Left, Right> fmt::Debug for KeyedConnected<Left, Right> {
+impl<Left, Right, N> fmt::Debug for KeyedConnected<Left, Right, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyedConnected")
     }
@@ -299,13 +346,29 @@ impl<Left, Right> fmt::Debug for KeyedConnected<Left, Right> {
 
 /// A stream, keyed or not, and the one that configures its function. Made by
 /// [`DataStream::connect_broadcast`] and [`KeyedStream::connect_broadcast`].
-pub struct BroadcastConnected<St, U, B: Source<U>> {
+///
+/// `N` is the name of the state, [`Unnamed`] unless [`uid`](Self::uid) gave it one.
+pub struct BroadcastConnected<St, U, B: Source<U>, N = Unnamed> {
     stream: St,
     config: DataStream<U, B>,
     config_first: bool,
+    name: N,
 }
 
+#[cfg(feature = "job")]
 impl<St, U, B: Source<U>> BroadcastConnected<St, U, B> {
+    /// Names the state of the function that comes next: a [job](crate::stream::job::Job) saves it
+    /// under this name.
+    ///
+    /// From here on the configuration, records that wait for one, and what the function keeps must be
+    /// serializable.
+    pub fn uid(self, name: impl Into<String>) -> BroadcastConnected<St, U, B, Uid> {
+        let Self { stream, config, config_first, .. } = self;
+        BroadcastConnected { stream, config, config_first, name: Uid::new(name) }
+    }
+}
+
+impl<St, U, B: Source<U>, N> BroadcastConnected<St, U, B, N> {
     /// Reads the configuration to its end before the first record: for bounded runs.
     #[must_use]
     pub const fn config_first(mut self) -> Self {
@@ -314,18 +377,20 @@ impl<St, U, B: Source<U>> BroadcastConnected<St, U, B> {
     }
 }
 
-impl<T, A: Source<T>, U, B: Source<U>> BroadcastConnected<DataStream<T, A>, U, B> {
+impl<T, A: Source<T>, U, B: Source<U>, N> BroadcastConnected<DataStream<T, A>, U, B, N> {
     /// Routes the records by `function`, which the second stream configures.
+    #[track_caller]
     pub fn process<F>(self, function: F) -> OperatorStreams<ConnectSource<T, A, U, B>, Broadcast<F>>
     where
         F: BroadcastProcess<In = T, Update = U, Out: Streamed>,
+        N: Naming<Broadcast<F>>,
     {
-        let feed = ConnectSource::new(self.stream, self.config, self.config_first);
-        Hub::open(Drive::new(feed, Broadcast::new(function)))
+        let source = ConnectSource::new(self.stream, self.config, self.config_first);
+        open(source, Broadcast::new(function), self.name, Location::caller())
     }
 }
 
-impl<T, K, By, A, U, B> BroadcastConnected<KeyedStream<T, K, By, A>, U, B>
+impl<T, K, By, A, U, B, N> BroadcastConnected<KeyedStream<T, K, By, A>, U, B, N>
 where
     A: Source<T>,
     B: Source<U>,
@@ -333,20 +398,22 @@ where
 {
     /// Routes the records by `function`, which the second stream configures, with state and timers
     /// for each key.
+    #[track_caller]
     pub fn process<F>(
         self,
         function: F,
     ) -> OperatorStreams<ConnectSource<T, A, U, B>, KeyedBroadcast<F, By>>
     where
         F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
+        N: Naming<KeyedBroadcast<F, By>>,
     {
-        let KeyedStream { stream, key } = self.stream;
-        let feed = ConnectSource::new(stream, self.config, self.config_first);
-        Hub::open(Drive::new(feed, KeyedBroadcast::new(key, function)))
+        let KeyedStream { stream, key, .. } = self.stream;
+        let source = ConnectSource::new(stream, self.config, self.config_first);
+        open(source, KeyedBroadcast::new(key, function), self.name, Location::caller())
     }
 }
 
-impl<St, U, B: Source<U>> fmt::Debug for BroadcastConnected<St, U, B> {
+impl<St, U, B: Source<U>, N> fmt::Debug for BroadcastConnected<St, U, B, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BroadcastConnected")
             .field("config_first", &self.config_first)

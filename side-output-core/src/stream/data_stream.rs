@@ -1,6 +1,7 @@
 use super::source::{CHUNK, TURNS};
 use super::{
-    BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, LedgerHandle, Port, Source, Typed,
+    BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, JobLink, LedgerHandle, Naming, Port,
+    Saving, Source, Typed, Unnamed,
 };
 use crate::error::StreamError;
 use crate::operator::{Operator, Process, Processing, Split, SplitFn};
@@ -12,6 +13,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -207,6 +209,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 
     /// Routes each record by `function`, with its timestamp and the watermark in the context.
+    #[track_caller]
     pub fn split_with<S, M, F>(self, function: F) -> OperatorStreams<Self, Split<T, S, F, M>>
     where
         S: Streamed,
@@ -216,6 +219,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 
     /// Routes each record by `function`, a [`Process`].
+    #[track_caller]
     pub fn process<P>(self, function: P) -> OperatorStreams<Self, Processing<P>>
     where
         P: Process<In = T, Out: Streamed>,
@@ -224,12 +228,43 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 
     /// Drives an operator with this stream.
+    #[track_caller]
     pub fn drive<Op>(self, operator: Op) -> OperatorStreams<Self, Op>
     where
         Op: Operator<In = T, Out: Streamed>,
     {
-        Hub::open(Drive::new(self, operator))
+        open(self, operator, Unnamed, Location::caller())
     }
+}
+
+/// The streams of an operator, whose state has this name.
+pub(super) fn open<Src, Op, N>(
+    source: Src,
+    mut operator: Op,
+    name: N,
+    at: &'static Location<'static>,
+) -> OperatorStreams<Src, Op>
+where
+    Src: Source<Op::In>,
+    Op: Operator<Out: Streamed>,
+    N: Naming<Op>,
+{
+    let saving = name.tie(source.job(), &mut operator, at);
+    open_saved(source, operator, saving, at)
+}
+
+/// The same, of an operator that is tied to its job already.
+pub(super) fn open_saved<Src, Op>(
+    source: Src,
+    operator: Op,
+    saving: Saving<Op>,
+    at: &'static Location<'static>,
+) -> OperatorStreams<Src, Op>
+where
+    Src: Source<Op::In>,
+    Op: Operator<Out: Streamed>,
+{
+    Hub::open_at(Drive::saved(source, operator, saving), at)
 }
 
 impl<S: StreamAt<I>, D: Driver<S>, const I: usize> DataStream<S::Payload, Port<S, D, I>> {
@@ -400,6 +435,10 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
 
     fn ledger(&self) -> Option<LedgerHandle> {
         self.ledger_handle()
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        self.source.as_ref().and_then(Source::job)
     }
 }
 

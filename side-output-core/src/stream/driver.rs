@@ -1,4 +1,4 @@
-use super::{Fed, Intake, Source};
+use super::{Fed, Intake, JobLink, Saving, Source};
 use crate::error::StreamError;
 use crate::operator::{Operator, Turn};
 use crate::output::{Account, Collect, Splitter};
@@ -22,6 +22,11 @@ pub trait Driver<S: Splitter> {
     /// Asks its input for an error instead of waiting for ever, where an output above is full that
     /// nobody reads.
     fn fail_on_stall(&mut self) {}
+
+    /// The job that it is part of, with its place there.
+    fn job(&self) -> Option<JobLink> {
+        None
+    }
 
     /// Whether it can go on after a panic of the receiver of a route, taps excepted.
     #[must_use]
@@ -82,12 +87,19 @@ pub struct Drive<Src, Op> {
     /// The operator has seen the last watermark.
     closed: bool,
     ended: bool,
+    saving: Saving<Op>,
 }
 
 impl<Src, Op> Drive<Src, Op> {
     /// Lets `op` read `source`.
     pub const fn new(source: Src, op: Op) -> Self {
-        Self { source, op, account: Account::new(), due: None, closed: false, ended: false }
+        let (account, saving) = (Account::new(), Saving::NONE);
+        Self { source, op, account, due: None, closed: false, ended: false, saving }
+    }
+
+    /// Lets `op` read `source`, with its state saved by a job.
+    pub(super) fn saved(source: Src, op: Op, saving: Saving<Op>) -> Self {
+        Self { saving, ..Self::new(source, op) }
     }
 }
 
@@ -121,10 +133,10 @@ where
         room: usize,
         out: &mut C,
     ) -> Fed {
-        let Self { source, op, account, due, closed, ended } = self;
+        let Self { source, op, account, due, closed, ended, saving } = self;
         let mut error = None;
         let turn = Turn::new(out, account, room);
-        let mut stage = Stage { op, turn, due, closed, error: &mut error };
+        let mut stage = Stage { op, turn, due, closed, saving, error: &mut error };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
         {
@@ -140,8 +152,13 @@ where
                 _ = stage.mark(Mark::Watermark(Timestamp::MAX));
             }
         }
-        let fed = if stage.due.is_some() { Fed::More } else { Fed::End };
-        stage.finish(fed)
+        if stage.due.is_some() {
+            return stage.finish(Fed::More);
+        }
+        if let Err(error) = stage.saving.end(stage.op) {
+            return Fed::Failed(error);
+        }
+        stage.finish(Fed::End)
     }
 
     fn account(&self) -> &Account {
@@ -154,6 +171,10 @@ where
 
     fn fail_on_stall(&mut self) {
         self.source.fail_on_stall();
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        self.source.job()
     }
 
     #[inline]
@@ -177,6 +198,7 @@ struct Stage<'a, Op, C> {
     turn: Turn<'a, C>,
     due: &'a mut Option<Mark>,
     closed: &'a mut bool,
+    saving: &'a mut Saving<Op>,
     /// Behind a reference: drop glue here would force the struct out of registers.
     error: &'a mut Option<StreamError>,
 }
@@ -211,6 +233,11 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
 
     #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        if let Mark::Barrier(checkpoint) = mark
+            && let Err(error) = self.saving.barrier(self.op, checkpoint)
+        {
+            return self.fail(error);
+        }
         match self.turn.mark(self.op, mark) {
             Ok(true) => {
                 *self.closed |= mark == Mark::Watermark(Timestamp::MAX);

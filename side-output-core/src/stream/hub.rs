@@ -1,5 +1,5 @@
 use super::board::{Board, State, Wait};
-use super::{Driver, Port, Typed};
+use super::{Driver, JobLink, Port, Typed};
 use crate::error::StreamError;
 use crate::output::{Collect, OutputSpec, Overflow};
 use crate::stream::DataStream;
@@ -7,6 +7,7 @@ use crate::stream::{Lane, LanePairVisitor, LaneVisitor, Lanes as _, StreamAt, St
 use crate::sync::{Mutex, Shelter};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -18,6 +19,8 @@ use std::task::Waker;
 pub struct Hub<S: Streamed, D> {
     pub(super) core: Mutex<Core<S, D>>,
     pub(super) board: Arc<Board>,
+    /// The job that it is part of, with its place there.
+    pub(super) job: Option<JobLink>,
 }
 
 pub(super) struct Core<S: Streamed, D> {
@@ -129,17 +132,30 @@ impl LaneVisitor for MarkAll {
 
 impl<S: Streamed, D: Driver<S>> Hub<S, D> {
     /// The streams of all outputs of an operator.
+    #[track_caller]
     pub fn open(driver: D) -> S::Streams<Typed<D>> {
-        S::open(&Self::new(driver))
+        Self::open_at(driver, Location::caller())
+    }
+
+    /// The same; `at` is where the program makes the operator.
+    pub(super) fn open_at(driver: D, at: &'static Location<'static>) -> S::Streams<Typed<D>> {
+        let hub = Self::new(driver);
+        #[cfg(feature = "job")]
+        if let Some(link) = &hub.job {
+            link.add_board(at, Arc::clone(&hub.board));
+        }
+        _ = at;
+        S::open(&hub)
     }
 
     pub(super) fn new(driver: D) -> Arc<Self> {
         let board = Board::new(S::NAME, S::SLOTS, S::OUTPUTS);
+        let job = driver.job().map(|link| link.at(S::NAME));
         let staged = Staged { lanes: S::Lanes::default(), gone: None };
         let waker = Waker::from(Arc::clone(&board));
         let seat = Some(Box::new(Seat { driver, staged, waker }));
         let core = Core { seat, lanes: S::Lanes::default(), end: None };
-        Arc::new(Self { core: Mutex::new(core), board })
+        Arc::new(Self { core: Mutex::new(core), board, job })
     }
 
     /// The stream of output `I`; called once for each output.

@@ -1,21 +1,30 @@
-use super::{Clocked, ClockedStreams, DataStream, Drive, Hub, OperatorStreams, Source};
+#[cfg(feature = "job")]
+use super::Uid;
+use super::data_stream::open;
+use super::{
+    Clocked, ClockedStreams, DataStream, Drive, Hub, Naming, OperatorStreams, Source, Unnamed,
+};
 use crate::operator::{KeyContext, Keyed, KeyedFn, KeyedProcess};
 use crate::output::Routes;
 use crate::stream::Streamed;
 use crate::time::Clock;
 use std::fmt;
 use std::hash::Hash;
+use std::panic::Location;
 
 /// A stream whose records belong to keys: state, timers and windows are kept for each.
 ///
 /// Made by [`DataStream::key_by`].
-pub struct KeyedStream<T, K, F, Src>
+///
+/// `N` is the name of the state, [`Unnamed`] unless [`uid`](Self::uid) gave it one.
+pub struct KeyedStream<T, K, F, Src, N = Unnamed>
 where
     Src: Source<T>,
     F: FnMut(&T) -> K,
 {
     pub(super) stream: DataStream<T, Src>,
     pub(super) key: F,
+    pub(super) name: N,
 }
 
 /// The streams of the function `P` on keys that `F` gives.
@@ -28,21 +37,55 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         K: Hash + Eq + Clone,
         F: FnMut(&T) -> K,
     {
-        KeyedStream { stream: self, key }
+        KeyedStream { stream: self, key, name: Unnamed }
     }
 }
 
+#[cfg(feature = "job")]
 impl<T, K, F, Src> KeyedStream<T, K, F, Src>
 where
     Src: Source<T>,
     F: FnMut(&T) -> K,
 {
+    /// Names the state of the function that comes next: a [job](crate::stream::job::Job) saves it
+    /// under this name.
+    ///
+    /// From here on the key, and what the function keeps, must be serializable. Outside of a job
+    /// nothing is saved.
+    pub fn uid(self, name: impl Into<String>) -> KeyedStream<T, K, F, Src, Uid> {
+        let Self { stream, key, .. } = self;
+        KeyedStream { stream, key, name: Uid::new(name) }
+    }
+}
+
+#[cfg(feature = "job")]
+impl<T, K, F, Src> KeyedStream<T, K, F, Src, Uid>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
+    /// The version of the types that are saved, 1 without this. What was saved with another one is
+    /// refused.
+    pub fn version(mut self, version: u32) -> Self {
+        self.name.version = version;
+        self
+    }
+}
+
+impl<T, K, F, Src, N> KeyedStream<T, K, F, Src, N>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
     /// Routes the records by `function`, with state and timers for each key.
+    #[track_caller]
     pub fn process<P>(self, function: P) -> KeyedStreams<T, Src, P, F>
     where
         P: KeyedProcess<Key = K, In = T, Out: Streamed>,
+        N: Naming<Keyed<P, F>>,
     {
-        self.stream.drive(Keyed::new(self.key, function))
+        let Self { stream, key, name } = self;
+        open(stream, Keyed::new(key, function), name, Location::caller())
     }
 
     /// Routes the records by `function`, which may set timers by the time of `clock` too.
@@ -107,6 +150,7 @@ where
     ///     assert_eq!(silent.next().await, Some("press".to_owned()));
     /// });
     /// ```
+    #[track_caller]
     pub fn process_with_clock<P, Ck>(
         self,
         function: P,
@@ -115,9 +159,13 @@ where
     where
         P: KeyedProcess<Key = K, In = T, Out: Streamed>,
         Ck: Clock,
+        N: Naming<Keyed<P, F>>,
     {
-        let drive = Drive::new(self.stream, Keyed::new(self.key, function));
-        Hub::open(Clocked::new(drive, clock))
+        let Self { stream, key, name } = self;
+        let at = Location::caller();
+        let mut operator = Keyed::new(key, function);
+        let saving = name.tie(stream.job(), &mut operator, at);
+        Hub::open_at(Clocked::new(Drive::saved(stream, operator, saving), clock), at)
     }
 
     /// Routes the records by a closure, with state for each key.
@@ -148,6 +196,7 @@ where
     /// again.discard();
     /// assert_eq!(block_on(first.collect::<Vec<_>>()), ['a', 'b']);
     /// ```
+    #[track_caller]
     pub fn process_with<S, St, P, R>(
         self,
         function: P,
@@ -158,12 +207,13 @@ where
         St: Default,
         R: Routes<S>,
         P: FnMut(T, &mut St, &mut KeyContext<K, S>) -> R,
+        N: Naming<Keyed<KeyedFn<P, K, T, St, S>, F>>,
     {
         self.process(KeyedFn::new(function))
     }
 }
 
-impl<T, K, F, Src> fmt::Debug for KeyedStream<T, K, F, Src>
+impl<T, K, F, Src, N> fmt::Debug for KeyedStream<T, K, F, Src, N>
 where
     Src: Source<T>,
     F: FnMut(&T) -> K,

@@ -39,8 +39,14 @@ where
     /// # Panics
     ///
     /// If `partitions` is zero.
+    #[track_caller]
     pub fn parallel(self, partitions: usize) -> Parallel<T, K, F, Src> {
         let partitions = NonZeroUsize::new(partitions).expect("at least one partition");
+        #[cfg(feature = "job")]
+        if let Some(link) = self.stream.job() {
+            let why = "partitions are not saved yet: leave `parallel` out in a job";
+            link.refuse(std::panic::Location::caller(), why);
+        }
         Parallel { keyed: self, partitions }
     }
 }
@@ -138,7 +144,7 @@ where
         P: KeyedProcess<Key = K, In = T, Out: Streamed>,
     {
         let partitions = self.partitions.get();
-        let KeyedStream { stream, key } = self.keyed;
+        let KeyedStream { stream, key, .. } = self.keyed;
         let gather = Gather::new(partitions);
         for (index, source) in deal::deal(stream, key.clone(), partitions).into_iter().enumerate() {
             let drive = Drive::new(source, Keyed::new(key.clone(), make()));

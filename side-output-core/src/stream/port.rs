@@ -3,7 +3,7 @@ use super::chunk::Chunk;
 use super::driver::{Noting, drive_turn};
 use super::hub::{Hub, Seat, Staged};
 use super::turn::TurnEnd;
-use super::{Driver, Fed, Intake, LedgerHandle, Source};
+use super::{Driver, Fed, Intake, JobLink, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::output::Collect;
 use crate::stream::{Lane, StreamAt, Streamed};
@@ -178,6 +178,10 @@ impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutpu
     fn ledger(&self) -> Option<LedgerHandle> {
         Some(LedgerHandle::new(Arc::clone(&self.hub.board)))
     }
+
+    fn job(&self) -> Option<JobLink> {
+        self.hub.job.as_ref().map(|link| link.at(S::SPEC.name))
+    }
 }
 
 impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S, D, I> {
@@ -208,6 +212,10 @@ impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Source<S::Payload> for Port<S
 
     fn ledger(&self) -> Option<LedgerHandle> {
         Fill::ledger(&self.output)
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        Fill::job(&self.output)
     }
 
     #[inline(always)]

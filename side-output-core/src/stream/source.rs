@@ -1,4 +1,4 @@
-use super::{BoxSource, LedgerHandle};
+use super::{BoxSource, JobLink, LedgerHandle};
 use crate::error::StreamError;
 use crate::stream::Lane;
 use crate::time::{Mark, Timestamp};
@@ -128,6 +128,12 @@ pub trait Source<T> {
     fn ledger(&self) -> Option<LedgerHandle> {
         None
     }
+
+    /// The job that it is part of, with its place there.
+    #[doc(hidden)]
+    fn job(&self) -> Option<JobLink> {
+        None
+    }
 }
 
 /// What a source that wraps `$source` passes on to it.
@@ -151,6 +157,10 @@ macro_rules! pass_on {
 
         fn ledger(&self) -> Option<LedgerHandle> {
             self.$source.ledger()
+        }
+
+        fn job(&self) -> Option<crate::stream::JobLink> {
+            self.$source.job()
         }
     };
 }

@@ -1,5 +1,5 @@
 use super::merge::Merge;
-use super::{BoxSource, DataStream, Fed, Intake, Source};
+use super::{BoxSource, DataStream, Fed, Intake, JobLink, Source};
 use crate::time::{Alignment, Mark, Timestamp};
 use std::fmt;
 use std::mem;
@@ -139,6 +139,10 @@ impl<T> Source<T> for UnionSource<T> {
 
     fn fail_on_stall(&mut self) {
         self.inputs.iter_mut().flatten().for_each(BoxSource::fail_on_stall);
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        self.inputs.iter().flatten().find_map(BoxSource::job)
     }
 
     fn is_reported(&self) -> bool {

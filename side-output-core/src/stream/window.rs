@@ -1,4 +1,7 @@
-use super::{DataStream, KeyedStream, OperatorStreams, Source, Streamed};
+#[cfg(feature = "job")]
+use super::Uid;
+use super::data_stream::open;
+use super::{DataStream, KeyedStream, Naming, OperatorStreams, Source, Streamed, Unnamed};
 use crate::operator::{
     Aggregated, Applied, AtEnd, Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy,
     LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, WindowOperator, Windows,
@@ -6,6 +9,7 @@ use crate::operator::{
 use crate::window::{Aggregate, Assigner, Trigger, TriggerOf, Window, WindowProcess};
 use std::fmt;
 use std::hash::Hash;
+use std::panic::Location;
 use std::time::Duration;
 
 /// Windows over a stream, on the way to their function.
@@ -26,12 +30,12 @@ use std::time::Duration;
 ///     .aggregate(Count::new()); // these windows do not say where late records go
 /// ```
 #[must_use = "windows do nothing without a function"]
-pub struct WindowedStream<T, K, F, Src, A, Tr, Ev = KeepAll, L = LateUndecided>
+pub struct WindowedStream<T, K, F, Src, A, Tr, Ev = KeepAll, L = LateUndecided, N = Unnamed>
 where
     Src: Source<T>,
     F: FnMut(&T) -> K,
 {
-    keyed: KeyedStream<T, K, F, Src>,
+    keyed: KeyedStream<T, K, F, Src, N>,
     windows: Windows<A, Tr, Ev, L>,
 }
 
@@ -42,7 +46,7 @@ pub type NoKey<T> = fn(&T);
 pub type WindowFunctionStreams<T, K, F, Src, A, Tr, B> =
     OperatorStreams<DataStream<T, Src>, WindowOperator<T, K, F, A, Tr, B>>;
 
-impl<T, K, F, Src> KeyedStream<T, K, F, Src>
+impl<T, K, F, Src, N> KeyedStream<T, K, F, Src, N>
 where
     Src: Source<T>,
     F: FnMut(&T) -> K,
@@ -79,7 +83,10 @@ where
     ///      window [0, 60000) had been complete for 5000 ms",
     /// ]);
     /// ```
-    pub fn window<A: Assigner>(self, assigner: A) -> WindowedStream<T, K, F, Src, A, A::Trigger> {
+    pub fn window<A: Assigner>(
+        self,
+        assigner: A,
+    ) -> WindowedStream<T, K, F, Src, A, A::Trigger, KeepAll, LateUndecided, N> {
         WindowedStream { keyed: self, windows: Windows::new(assigner) }
     }
 }
@@ -95,7 +102,23 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     }
 }
 
+#[cfg(feature = "job")]
 impl<T, K, F, Src, A, Tr, Ev, L> WindowedStream<T, K, F, Src, A, Tr, Ev, L>
+where
+    Src: Source<T>,
+    F: FnMut(&T) -> K,
+{
+    /// Names the state of these windows: a [job](crate::stream::job::Job) saves it under this name.
+    ///
+    /// From here on the key, and what the windows keep, must be serializable. Outside of a job
+    /// nothing is saved.
+    pub fn uid(self, name: impl Into<String>) -> WindowedStream<T, K, F, Src, A, Tr, Ev, L, Uid> {
+        let Self { keyed, windows } = self;
+        WindowedStream { keyed: keyed.uid(name), windows }
+    }
+}
+
+impl<T, K, F, Src, A, Tr, Ev, L, N> WindowedStream<T, K, F, Src, A, Tr, Ev, L, N>
 where
     Src: Source<T>,
     F: FnMut(&T) -> K,
@@ -173,19 +196,19 @@ where
     pub fn trigger<Tr2: Trigger<T>>(
         self,
         trigger: Tr2,
-    ) -> WindowedStream<T, K, F, Src, A, Tr2, Ev, L> {
+    ) -> WindowedStream<T, K, F, Src, A, Tr2, Ev, L, N> {
         let Self { keyed, windows } = self;
         WindowedStream { keyed, windows: windows.trigger(trigger) }
     }
 
     /// Keeps only the last `count` records of a window, whenever it fires.
-    pub fn keep_last(self, count: usize) -> WindowedStream<T, K, F, Src, A, Tr, KeepLast, L> {
+    pub fn keep_last(self, count: usize) -> WindowedStream<T, K, F, Src, A, Tr, KeepLast, L, N> {
         let Self { keyed, windows } = self;
         WindowedStream { keyed, windows: windows.keep_last(count) }
     }
 
     /// Sends late records to an output of their own, each with the reason why it is late.
-    pub fn side_output_late_data(self) -> WindowedStream<T, K, F, Src, A, Tr, Ev, LateToOutput> {
+    pub fn side_output_late_data(self) -> WindowedStream<T, K, F, Src, A, Tr, Ev, LateToOutput, N> {
         let Self { keyed, windows } = self;
         WindowedStream { keyed, windows: windows.side_output_late_data() }
     }
@@ -211,13 +234,13 @@ where
     /// assert_eq!(ledger.read().late, 1);
     /// # Ok::<(), StreamError>(())
     /// ```
-    pub fn drop_late_data(self) -> WindowedStream<T, K, F, Src, A, Tr, Ev, LateDropped> {
+    pub fn drop_late_data(self) -> WindowedStream<T, K, F, Src, A, Tr, Ev, LateDropped, N> {
         let Self { keyed, windows } = self;
         WindowedStream { keyed, windows: windows.drop_late_data() }
     }
 }
 
-impl<T, K, F, Src, A, Tr, L> WindowedStream<T, K, F, Src, A, Tr, KeepAll, L>
+impl<T, K, F, Src, A, Tr, L, N> WindowedStream<T, K, F, Src, A, Tr, KeepAll, L, N>
 where
     K: Hash + Eq + Clone,
     F: FnMut(&T) -> K,
@@ -226,6 +249,7 @@ where
     Tr: Trigger<T>,
 {
     /// Condenses the records of each window as they come.
+    #[track_caller]
     pub fn aggregate<G>(
         self,
         aggregate: G,
@@ -235,9 +259,10 @@ where
         G: Aggregate<In = T>,
         L: LateDecided + LatePolicy,
         L::Out<K, G::Output, T>: Streamed,
+        N: Naming<WindowOperator<T, K, F, A, Tr, Aggregated<G, L>>>,
     {
-        let KeyedStream { stream, key } = self.keyed;
-        stream.drive(self.windows.aggregate(key, aggregate))
+        let KeyedStream { stream, key, name } = self.keyed;
+        open(stream, self.windows.aggregate(key, aggregate), name, Location::caller())
     }
 
     /// Folds the records of each window into its first one, and what was folded into one another:
@@ -261,6 +286,7 @@ where
     /// let highest: Vec<_> = block_on(highest.map(|result| result.value).collect());
     /// assert_eq!(highest, [7, 61]);
     /// ```
+    #[track_caller]
     pub fn reduce<R>(self, reduce: R) -> WindowFunctionStreams<T, K, F, Src, A, Tr, Reduced<R, L>>
     where
         T: Clone,
@@ -268,13 +294,14 @@ where
         R: FnMut(&mut T, T),
         L: LateDecided + LatePolicy,
         L::Out<K, T, T>: Streamed,
+        N: Naming<WindowOperator<T, K, F, A, Tr, Reduced<R, L>>>,
     {
-        let KeyedStream { stream, key } = self.keyed;
-        stream.drive(self.windows.reduce(key, reduce))
+        let KeyedStream { stream, key, name } = self.keyed;
+        open(stream, self.windows.reduce(key, reduce), name, Location::caller())
     }
 }
 
-impl<T, K, F, Src, A, Tr, Ev, L> WindowedStream<T, K, F, Src, A, Tr, Ev, L>
+impl<T, K, F, Src, A, Tr, Ev, L, N> WindowedStream<T, K, F, Src, A, Tr, Ev, L, N>
 where
     K: Hash + Eq + Clone,
     F: FnMut(&T) -> K,
@@ -305,6 +332,7 @@ where
     /// let medians: Vec<_> = block_on(medians.map(|result| result.value).collect());
     /// assert_eq!(medians, [5, 61]);
     /// ```
+    #[track_caller]
     pub fn apply<Fn, R>(
         self,
         function: Fn,
@@ -315,12 +343,14 @@ where
         Fn: FnMut(&K, Window, &[T]) -> R,
         L: LateDecided + LatePolicy,
         L::Out<K, R, T>: Streamed,
+        N: Naming<WindowOperator<T, K, F, A, Tr, Applied<Fn, R, L>>>,
     {
-        let KeyedStream { stream, key } = self.keyed;
-        stream.drive(self.windows.apply(key, function))
+        let KeyedStream { stream, key, name } = self.keyed;
+        open(stream, self.windows.apply(key, function), name, Location::caller())
     }
 
     /// Calls a function with all records of each window, which has outputs and state of its own.
+    #[track_caller]
     pub fn process<P>(
         self,
         process: P,
@@ -330,13 +360,14 @@ where
         Tr: TriggerOf<T, A::Merging>,
         P: WindowProcess<In = T, Key = K, Out: Streamed>,
         L: LateDecided + ProcessLate<P>,
+        N: Naming<WindowOperator<T, K, F, A, Tr, Processed<P, L>>>,
     {
-        let KeyedStream { stream, key } = self.keyed;
-        stream.drive(self.windows.process(key, process))
+        let KeyedStream { stream, key, name } = self.keyed;
+        open(stream, self.windows.process(key, process), name, Location::caller())
     }
 }
 
-impl<T, K, F, Src, A, Tr, Ev, L> fmt::Debug for WindowedStream<T, K, F, Src, A, Tr, Ev, L>
+impl<T, K, F, Src, A, Tr, Ev, L, N> fmt::Debug for WindowedStream<T, K, F, Src, A, Tr, Ev, L, N>
 where
     Src: Source<T>,
     F: FnMut(&T) -> K,

@@ -1,0 +1,137 @@
+//! What ties an operator or a source to the job that it is part of. Outside of a job, and without
+//! the feature `job`, it is nothing.
+
+use crate::error::StreamError;
+use crate::operator::Operator;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+
+#[cfg(feature = "job")]
+pub use super::job::JobLink;
+#[cfg(feature = "job")]
+use super::job::Part;
+#[cfg(feature = "job")]
+use crate::state::{SavedState, Snapshot, SnapshotError, StateChanges};
+
+/// The job that a stream is part of, of which there is none without the feature `job`.
+#[cfg(not(feature = "job"))]
+#[derive(Clone, Copy, Debug)]
+pub enum JobLink {}
+
+#[cfg(not(feature = "job"))]
+impl JobLink {
+    #[expect(clippy::unused_self, reason = "there is none")]
+    pub(crate) const fn at(&self, _step: &str) -> Self {
+        match *self {}
+    }
+}
+
+/// Saves `X` when a barrier passes, if it is part of a job.
+pub struct Saving<X> {
+    #[cfg(feature = "job")]
+    part: Option<Box<Part<X>>>,
+    of: PhantomData<fn(&mut X)>,
+}
+
+impl<X> Saving<X> {
+    /// It is not saved.
+    pub(super) const NONE: Self = Self {
+        #[cfg(feature = "job")]
+        part: None,
+        of: PhantomData,
+    };
+
+    /// Saves `x` for this checkpoint: before its barrier goes on.
+    #[cold]
+    pub(super) fn barrier(&mut self, x: &mut X, checkpoint: u64) -> Result<(), StreamError> {
+        _ = (&x, checkpoint);
+        #[cfg(feature = "job")]
+        if let Some(part) = &mut self.part {
+            part.barrier(x, checkpoint)?;
+        }
+        Ok(())
+    }
+
+    /// Saves `x` for all checkpoints to come: its input has ended.
+    #[cold]
+    pub(super) fn end(&mut self, x: &mut X) -> Result<(), StreamError> {
+        _ = &x;
+        #[cfg(feature = "job")]
+        if let Some(part) = &mut self.part {
+            part.end(x)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "job")]
+impl<X> Saving<X> {
+    pub(super) fn new(part: Part<X>) -> Self {
+        Self { part: Some(Box::new(part)), of: PhantomData }
+    }
+
+    /// What the library owns is saved by its place in the pipeline: after `link`, as `step`.
+    pub(super) fn by_place(
+        link: Option<JobLink>,
+        step: &str,
+        x: &mut X,
+        save: fn(&mut X, &mut StateChanges) -> Result<(), SnapshotError>,
+        load: fn(&mut X, &SavedState) -> Result<(), SnapshotError>,
+    ) -> Self {
+        link.map_or(Self::NONE, |link| link.at(step).tie_place(x, save, load))
+    }
+}
+
+impl<X> fmt::Debug for Saving<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Saving")
+    }
+}
+
+/// How the state of an operator is named: [not at all](Unnamed), or by a [`Uid`].
+pub trait Naming<Op> {
+    /// Ties the operator to its job, if it is part of one.
+    #[doc(hidden)]
+    fn tie(self, link: Option<JobLink>, op: &mut Op, at: &'static Location<'static>) -> Saving<Op>;
+}
+
+/// The state has no name: it is not saved. In a job it must have one.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Unnamed;
+
+impl<Op: Operator> Naming<Op> for Unnamed {
+    fn tie(self, link: Option<JobLink>, op: &mut Op, at: &'static Location<'static>) -> Saving<Op> {
+        _ = (&link, op, at);
+        #[cfg(feature = "job")]
+        if let Some(link) = link
+            && Op::STATEFUL
+        {
+            link.refuse_unnamed::<Op>(at);
+        }
+        Saving::NONE
+    }
+}
+
+/// The name under which a function's state is saved, with the version of its types.
+#[cfg(feature = "job")]
+#[derive(Clone, Debug)]
+pub struct Uid {
+    pub(super) name: String,
+    pub(super) version: u32,
+}
+
+#[cfg(feature = "job")]
+impl Uid {
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), version: 1 }
+    }
+}
+
+#[cfg(feature = "job")]
+impl<Op: Snapshot> Naming<Op> for Uid {
+    fn tie(self, link: Option<JobLink>, op: &mut Op, at: &'static Location<'static>) -> Saving<Op> {
+        link.map_or(Saving::NONE, |link| link.tie_uid(self, op, at))
+    }
+}
