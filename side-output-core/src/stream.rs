@@ -22,6 +22,7 @@ mod merge;
 mod outlet;
 mod parallel;
 mod port;
+mod records;
 mod single;
 mod source;
 mod split;
@@ -49,7 +50,7 @@ pub use self::data_stream::{
 pub use self::driver::{Drive, Driver};
 pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
-pub use self::inputs::{FromElements, FromStream, FromTryStream};
+pub use self::inputs::{FromElements, FromStream, FromTryElements, FromTryStream};
 pub use self::keyed::{KeyedStream, KeyedStreams};
 pub(crate) use self::lane::LaneItem;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
@@ -58,6 +59,7 @@ pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
 };
 pub use self::port::Port;
+pub use self::records::Records;
 pub use self::single::SingleLanes;
 pub use self::source::{Fed, Intake, Source};
 pub use self::split::{SplitExt, StreamDrive, StreamSource};
