@@ -158,6 +158,8 @@
 //! assert!(odd.unwrap_err().to_string().contains("connection lost"));
 //! ```
 //!
+//! [`guide::errors`] shows how a service survives what goes wrong.
+//!
 //! # Compose
 //!
 //! An output is a [`DataStream`] like any other: [`map`](DataStream::map) it, split it again,

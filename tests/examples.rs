@@ -24,6 +24,7 @@ examples! {
     orders_expanded = "../examples/orders_expanded.rs",
     out_of_order = "../examples/out_of_order.rs",
     reconcile = "../examples/reconcile.rs",
+    service = "../examples/service.rs",
     timer_alerts = "../examples/timer_alerts.rs",
     window_late = "../examples/window_late.rs",
 }
@@ -161,6 +162,20 @@ order o-2 of 5000 ms was not paid within 10 minutes
 payment of o-2: no order waits for it
 payment of o-3: no order waits for it
 ",
+    );
+}
+
+#[test]
+fn service_prints() {
+    assert_prints(
+        service::run,
+        r#"bad line: "boiler hot"
+connect again: connection reset
+refused: toaster 190
+connect again: connection aborted
+give up: the destination of output `reading` failed: the disk is full
+5 rows, at most 82 degrees
+"#,
     );
 }
 

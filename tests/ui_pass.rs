@@ -49,6 +49,7 @@ mod keyed {
 
 #[path = "ui_pass/read"]
 mod read {
+    mod boxed_missing;
     mod deprecated_output;
     mod foreign_tag;
     mod output_left_out;

@@ -6,7 +6,6 @@ use super::lines::{Line, lines};
 use super::record::{self, Arrival, Flight, Malformed, Row};
 use super::{chart, fleet};
 use futures::TryStreamExt as _;
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
 use side_output::prelude::*;
 use std::io;
@@ -102,7 +101,10 @@ pub(crate) struct Job {
 impl Default for Job {
     /// January 2013, into `target/flights`.
     fn default() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        // The tests compile these files as a module of the package above.
+        let root = if package.ends_with("examples") { package.join("..") } else { package.into() };
+        let root = root.canonicalize().unwrap_or(root);
         Self {
             flights: root.join("examples/data/flights-2013-01.csv"),
             planes: root.join("examples/data/planes.csv"),
@@ -123,7 +125,7 @@ impl Job {
     /// Runs it; the error says what could not be read or written.
     pub(crate) async fn run(self) -> Result<Outcome, String> {
         let rows = self.rows().await?;
-        let planes = read(&self.planes, None).await?;
+        let planes = read(&self.planes).await?;
         let out = &*self.out;
         std::fs::create_dir_all(out)
             .map_err(|error| format!("cannot create {}: {error}", out.display()))?;
@@ -169,7 +171,7 @@ impl Job {
     /// They get their timestamps before they are split, because cancelled flights tell the time
     /// too. A malformed line has none, and does not move the watermark.
     pub(crate) async fn rows(&self) -> Result<DataStream<Result<Row, Malformed>>, String> {
-        let lines = read(&self.flights, Some("of the flights")).await?;
+        let lines = read(&self.flights).await?;
         let rows = lines.filter(|line| !record::is_header(line)).map(Row::parse);
         let watermarks = Watermarks::bounded_out_of_orderness(hourly::BOUND);
         Ok(rows.assign_timestamps(scheduled, watermarks).boxed())
@@ -181,17 +183,15 @@ pub(crate) fn scheduled(row: &Result<Row, Malformed>) -> Timestamp {
     row.as_ref().map_or(Timestamp::MIN, |row| row.flight.scheduled)
 }
 
-/// The lines of a file, with a progress bar if there is something to say beside it.
-async fn read(path: &Path, progress: Option<&'static str>) -> Result<DataStream<Line>, String> {
+/// The lines of a file.
+async fn read(path: &Path) -> Result<DataStream<Line>, String> {
     let file = File::open(path).await.map_err(|error| cannot_read(path, &error))?;
     let metadata = file.metadata().await.map_err(|error| cannot_read(path, &error))?;
     if metadata.is_dir() {
         return Err(cannot_read(path, &io::ErrorKind::IsADirectory.into()));
     }
     let path = path.to_owned();
-    let bar = progress.map(|message| bar(metadata.len(), message));
     let lines = lines(BufReader::with_capacity(1 << 16, file))
-        .inspect_ok(move |line| bar.iter().for_each(|bar| bar.inc(line.length)))
         .map_err(move |error| cannot_read(&path, &error));
     Ok(DataStream::from_try_stream(lines))
 }
@@ -208,13 +208,4 @@ pub(crate) fn explain(error: StreamError) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// A bar on the standard error stream; it hides itself where that is no terminal.
-fn bar(length: u64, message: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {percent:>3} % {msg}");
-    ProgressBar::new(length)
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        .with_message(message)
-        .with_finish(ProgressFinish::AndClear)
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 /// Why a stream stopped before its true end. Every reader of an operator gets the same one.
@@ -61,9 +62,14 @@ pub enum StreamError {
 impl StreamError {
     /// An error of a function or a source. One that came out of a stream stays what it is.
     pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        match error.into().downcast::<Self>() {
-            Ok(error) => *error,
-            Err(error) => Self::Failed(Arc::from(error)),
+        Self::unwrap(error.into()).unwrap_or_else(|error| Self::Failed(Arc::from(error)))
+    }
+
+    /// What came out of a stream, also where it went through a function of `io`.
+    fn unwrap(error: Box<dyn Error + Send + Sync>) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        match error.downcast::<Self>() {
+            Ok(error) => Ok(*error),
+            Err(error) => Ok(error.downcast::<io::Error>()?.downcast::<Self>()?),
         }
     }
 
@@ -93,6 +99,13 @@ impl StreamError {
             }
             other => other,
         }
+    }
+}
+
+impl From<io::Error> for StreamError {
+    /// So that `?` works on files and sockets beside streams.
+    fn from(error: io::Error) -> Self {
+        Self::failed(error)
     }
 }
 

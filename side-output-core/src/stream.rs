@@ -24,6 +24,7 @@ mod merge;
 mod outlet;
 mod parallel;
 mod port;
+mod records;
 mod saving;
 mod single;
 mod source;
@@ -54,7 +55,7 @@ pub use self::data_stream::{
 pub use self::driver::{Drive, Driver};
 pub use self::filter_map::FilterMap;
 pub use self::hub::Hub;
-pub use self::inputs::{FromElements, FromStream, FromTryStream};
+pub use self::inputs::{FromElements, FromStream, FromTryElements, FromTryStream};
 pub use self::keyed::{KeyedStream, KeyedStreams};
 pub(crate) use self::lane::LaneItem;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
@@ -63,6 +64,7 @@ pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
 };
 pub use self::port::Port;
+pub use self::records::Records;
 #[cfg(feature = "job")]
 pub use self::saving::Uid;
 pub use self::saving::{JobLink, Naming, Saving, Unnamed};

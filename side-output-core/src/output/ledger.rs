@@ -67,6 +67,8 @@ pub struct Ledger {
     pub held: u64,
     /// Times that a reader had to wait for another output for longer than the stall limit.
     pub stalls: u64,
+    /// What ended the operator before the true end of its input, if anything did.
+    pub error: Option<String>,
     /// One entry for each output, in the order of declaration.
     pub outputs: Vec<OutputLedger>,
 }
@@ -183,6 +185,9 @@ impl fmt::Display for Ledger {
         if self.timers_dropped + self.timers_left > 0 {
             let (dropped, left) = (self.timers_dropped, self.timers_left);
             write!(f, "\n{:width$} {dropped} timers dropped at the end, {left} left", "")?;
+        }
+        if let Some(error) = &self.error {
+            write!(f, "\n{:width$} {error}", "error")?;
         }
         Ok(())
     }

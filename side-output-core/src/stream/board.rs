@@ -1,3 +1,4 @@
+use crate::error::StreamError;
 use crate::output::{Account, Ledger, OutputLedger, OutputSpec, Overflow};
 use crate::stream::source::AWAITED;
 use crate::sync::{Mutex, MutexGuard, wake_all};
@@ -21,6 +22,8 @@ pub(crate) struct State {
     pub(crate) ports: Vec<PortState>,
     pub(crate) account: Account,
     pub(crate) held: u64,
+    /// What ended the operator before the true end of its input.
+    pub(crate) error: Option<StreamError>,
     /// Where a driver that reads no output may wait.
     free_places: Vec<usize>,
     /// The input called its waker since it was last polled.
@@ -142,6 +145,7 @@ impl Board {
             ports,
             account: Account::new(),
             held: 0,
+            error: None,
             free_places: vec![slots],
             woken: false,
             moves: 0,
@@ -379,6 +383,7 @@ impl State {
             timers_dropped: account.timers_dropped,
             timers_left: account.timers_left,
             stalls: self.stalls,
+            error: self.error.as_ref().map(ToString::to_string),
             outputs: self
                 .ports
                 .iter()

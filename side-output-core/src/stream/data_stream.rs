@@ -32,13 +32,17 @@ use std::vec;
 /// # Errors
 ///
 /// An error of the input or of a function ends the stream. The inherent methods return it,
-/// [`results`](Self::results) delivers it as an item.
+/// [`results`](Self::results) delivers it as an item, and after it [`error`](Self::error) has it.
+///
+/// A plain `Stream` of records has no room for an error: the records end there as well. That an
+/// error ended them is logged, unless `run` returns it; [`records`](Self::records) is for the reader
+/// who is content with the records, and is not logged. In any case the error is in the
+/// [`Ledger`](crate::output::Ledger) of the operator.
 ///
 /// # Panics
 ///
-/// As a plain `Stream` of records it has no other way to tell an error from the true end: polling
-/// it panics with the error's text. Use one of the above where the input can fail. In a closure
-/// that is the destination of a wiring the records just end: `run` returns the error.
+/// As a plain `Stream`, where it had been taken before: that is a mistake of the program, and no
+/// end of the input.
 pub struct DataStream<T, Src = BoxSource<T>>
 where
     Src: Source<T>,
@@ -72,6 +76,30 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     /// Reads the ledger of the operator whose output this is, also when the stream is gone.
     pub fn ledger_handle(&self) -> Option<LedgerHandle> {
         self.source.as_ref().map_or_else(|| self.ledger.clone(), Source::ledger)
+    }
+
+    /// The error that ended the stream before its true end, once a reader has met it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::prelude::*;
+    ///
+    /// let mut lines = DataStream::from_try_stream(stream::iter([Ok("to be"), Err("unplugged")]));
+    /// block_on(async {
+    ///     while let Some(line) = lines.next().await {
+    ///         assert_eq!(line, "to be");
+    ///     }
+    /// });
+    /// assert_eq!(lines.error().unwrap().to_string(), "the stream failed: unplugged");
+    /// ```
+    pub const fn error(&self) -> Option<&StreamError> {
+        match &self.end {
+            Some(Err(error)) => Some(error),
+            _ => None,
+        }
     }
 
     /// The same stream, with a type that names only what it carries.
@@ -534,11 +562,15 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
         if let Some(value) = this.pop() {
             return Poll::Ready(Some(value));
         }
-        match ready!(this.poll_more(cx)) {
-            Ok(value) => Poll::Ready(value),
-            Err(_) if this.is_reported() => Poll::Ready(None),
-            Err(error) => raise(&error),
-        }
+        let ended = this.end.is_some();
+        Poll::Ready(ready!(this.poll_more(cx)).unwrap_or_else(|error| {
+            match error {
+                StreamError::Taken { .. } => raise(&error),
+                _ if ended || this.is_reported() => {}
+                _ => warn_of_error(this.name, &error),
+            }
+            None
+        }))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -550,6 +582,12 @@ impl<T, Src: Source<T>> FusedStream for DataStream<T, Src> {
     fn is_terminated(&self) -> bool {
         self.end.is_some()
     }
+}
+
+/// Its reader may take the error for the true end.
+#[cold]
+fn warn_of_error(stream: &'static str, error: &StreamError) {
+    tracing::error!(stream, %error, "a stream that is read as plain records ended in an error");
 }
 
 #[cold]

@@ -275,6 +275,7 @@ impl<S: Streamed, D> Hub<S, D> {
             let seat = if all_closed { core.seat.take() } else { None };
             if all_closed && core.end.is_none() {
                 core.end = Some(Err(StreamError::Cancelled));
+                state.error = Some(StreamError::Cancelled);
             }
             // Those who wait for records may have waited for this reader to go on driving.
             (state.take_waiting(|_| true), seat)
@@ -288,7 +289,10 @@ impl<S: Streamed, D> Hub<S, D> {
 
     /// Ends the stream for all: who drove it for good is gone.
     pub(super) fn finish(&self, end: Result<(), StreamError>) {
-        self.core.lock().end.get_or_insert(end);
+        {
+            let mut core = self.core.lock();
+            self.board.lock().error = core.end.get_or_insert(end).clone().err();
+        }
         let all: Vec<_> = S::OUTPUTS.iter().map(|spec| spec.index).collect();
         self.close(&all, 0);
     }

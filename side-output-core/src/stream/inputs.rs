@@ -93,16 +93,43 @@ impl<T, St: Stream<Item = Element<T>> + Unpin> Source<T> for FromElements<St> {
     #[inline]
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         // Marks may be dropped on the way, and so never let the intake stop.
-        feed_items(&mut self.0, cx, Some(SHARE), |element| {
-            stopped(match element {
-                Element::Record { value, at } => intake.record(value, at.unwrap_or(Timestamp::MIN)),
-                Element::Mark(mark) => intake.mark(mark),
-            })
+        feed_items(&mut self.0, cx, Some(SHARE), |element| element.hand_to(intake))
+    }
+
+    fn resumes() -> bool {
+        true
+    }
+}
+
+/// The elements of a stream of results; its first error is the stream's error.
+#[derive(Debug)]
+pub struct FromTryElements<St>(pub(super) St);
+
+impl<St, T, E> Source<T> for FromTryElements<St>
+where
+    St: Stream<Item = Result<Element<T>, E>> + Unpin,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    #[inline]
+    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
+        feed_items(&mut self.0, cx, Some(SHARE), |element| match element {
+            Ok(element) => element.hand_to(intake),
+            Err(error) => ControlFlow::Break(Fed::Failed(StreamError::failed(error))),
         })
     }
 
     fn resumes() -> bool {
         true
+    }
+}
+
+impl<T> Element<T> {
+    #[inline]
+    fn hand_to(self, intake: &mut impl Intake<T>) -> ControlFlow<Fed> {
+        stopped(match self {
+            Self::Record { value, at } => intake.record(value, at.unwrap_or(Timestamp::MIN)),
+            Self::Mark(mark) => intake.mark(mark),
+        })
     }
 }
 
@@ -132,6 +159,35 @@ impl<T> DataStream<T> {
         St: Stream<Item = Element<T>> + Send + 'static,
     {
         Self::from_source(FromElements(Box::pin(elements)))
+    }
+
+    /// Records with timestamps, and marks, as [`from_elements`](Self::from_elements) takes them; the
+    /// first error ends the stream at every reader.
+    ///
+    /// It is the inverse of [`elements`](Self::elements): what goes through both is the same stream.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{StreamExt, stream};
+    /// use side_output::Element;
+    /// use side_output::prelude::*;
+    ///
+    /// let at = Timestamp::from_millis(7);
+    /// let input = stream::iter([Ok(Element::record('a', at)), Err("connection lost")]);
+    /// let again = DataStream::from_try_elements(DataStream::from_try_elements(input).elements());
+    /// let elements: Vec<_> = block_on(again.elements().collect());
+    /// assert_eq!(*elements[0].as_ref().unwrap(), Element::record('a', at));
+    /// let error = elements[1].as_ref().unwrap_err();
+    /// assert_eq!(error.to_string(), "the stream failed: connection lost");
+    /// ```
+    pub fn from_try_elements<St, E>(elements: St) -> Self
+    where
+        St: Stream<Item = Result<Element<T>, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>> + 'static,
+    {
+        Self::from_source(FromTryElements(Box::pin(elements)))
     }
 
     fn from_source(source: impl Source<T> + Send + 'static) -> Self {

@@ -119,7 +119,7 @@ pub trait Source<T> {
     }
 
     /// Whether the error of this source is returned elsewhere, as that of a wiring's input is by
-    /// `run`: its plain reader then comes to an end of the records, and need not panic.
+    /// `run`: then it need not be logged where a plain reader comes to an end of the records.
     fn is_reported(&self) -> bool {
         false
     }

@@ -143,7 +143,9 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         let (end, all) = {
             let mut core = self.core.lock();
             let end = core.end.get_or_insert(end.and(dropped)).clone();
-            (end, self.board.lock().take_waiting(|_| true))
+            let mut state = self.board.lock();
+            state.error = end.clone().err();
+            (end, state.take_waiting(|_| true))
         };
         // Not to keep the end from this reader.
         contain(|| all.wake());
