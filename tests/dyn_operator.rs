@@ -103,3 +103,53 @@ proptest! {
         prop_assert_eq!(events.0, bare.out.seen);
     }
 }
+
+/// Sets many timers by the clock with each record, one of which tells when it fires.
+struct Alarms;
+
+impl KeyedProcess for Alarms {
+    type Key = u8;
+    type In = u8;
+    type State = u32;
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        record: u8,
+        _count: &mut u32,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        (0..2000).for_each(|n| cx.set_processing_timer(at(1_000_000 + n)));
+        Lines::main(record)
+    }
+
+    fn on_processing_timer(
+        &mut self,
+        _at: Timestamp,
+        count: &mut u32,
+        _cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Lines> {
+        *count += 1;
+        None::<Lines>
+    }
+}
+
+#[test]
+fn the_clock_is_shown_again_until_nothing_is_due() {
+    for room in [1, 100, 10_000] {
+        let mut operator: Box<dyn DynOperator<u8, Lines>> =
+            Box::new(Keyed::new(|record: &u8| *record, Alarms));
+        let (mut events, mut account) = (Events::default(), Account::new());
+        assert!(!operator.on_clock(at(0), &mut events, &mut account, room).unwrap());
+        let mut batch = vec![BatchItem::Record(1, at(0))].into_iter();
+        _ = operator.on_batch(&mut batch, &mut events, &mut account, room).unwrap();
+        assert!(operator.alarm().is_some_and(|alarm| alarm <= at(1_000_000)));
+        let mut calls = 1;
+        while operator.on_clock(at(2_000_000), &mut events, &mut account, room).unwrap() {
+            calls += 1;
+        }
+        assert_eq!(operator.alarm(), None, "all have fired, in {calls} calls");
+        // No call takes long, whatever its room.
+        assert!(calls > 2, "{calls}");
+    }
+}

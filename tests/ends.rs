@@ -9,6 +9,7 @@ use futures::future::poll_fn;
 use futures::task::noop_waker;
 use futures::{FutureExt as _, Sink, Stream, StreamExt as _, sink, stream};
 use side_output::prelude::*;
+use side_output::stream::{Driver, Typed};
 use side_output::{LedgerHandle, discard_noting, overflow_into};
 use std::cell::RefCell;
 use std::error::Error;
@@ -218,6 +219,136 @@ fn fault_07_a_record_at_which_a_destination_panics_is_not_delivered() {
     let good = &ledger.read()["good"];
     assert_eq!((good.routed, good.delivered, good.discarded), (3, 2, 1));
     assert_balanced(&ledger.read());
+}
+
+/// What is in the lanes when a wiring begins: 1 was read, the others wait.
+fn half_read(last: u32) -> (TwoStreams<Typed<impl Driver<Two>>>, LedgerHandle) {
+    // An output without a record drives, so that the records of the other one wait in its lane.
+    let mut streams = stream::iter(1..last).split_with(route);
+    let ledger = streams.ledger_handle();
+    assert_eq!(block_on(streams.good.next()), Some(1));
+    (streams, ledger)
+}
+
+#[test]
+fn fault_07_a_destination_that_panics_at_what_waited_before_the_wiring() {
+    // 1 to 24 without 10 and 20: after 1, 21 good ones wait, and two bad ones.
+    let (streams, ledger) = half_read(25);
+    let bad = Buffering::default();
+    let run = streams.wire().good(each(|n| assert!(n < 4, "third"))).bad(bad.clone()).run();
+    let error = block_on(run).unwrap_err().to_string();
+    assert!(error.contains("`good`") && error.contains("third"), "{error}");
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    let good = &ledger["good"];
+    assert_eq!((good.routed, good.delivered, good.discarded), (22, 3, 19));
+    assert_eq!(bad.written(), [10, 20], "the other one has what waited for it");
+    assert!(bad.is_closed());
+    assert_eq!(ledger["bad"].delivered, 2);
+}
+
+#[test]
+fn fault_07_whatever_a_sink_does_with_what_waited_the_ledger_balances() {
+    let ways = [At::Ready, At::Send, At::Flush, At::Close];
+    for (at, how, slow) in ways
+        .into_iter()
+        .flat_map(|at| [(at, How::Panic), (at, How::Error)])
+        .flat_map(|(at, how)| [(at, how, false), (at, how, true)])
+    {
+        for polls in [1, 2, 100] {
+            let (streams, ledger) = half_read(25);
+            let sink = Buffering { slow, ..Buffering::failing(at, how) };
+            let mut run = streams.wire().good(sink.clone()).bad(discard()).run();
+            for _ in 0..polls {
+                if poll_once(&mut run).is_ready() {
+                    break;
+                }
+                assert_balanced(&ledger.read());
+            }
+            drop(run);
+            let ledger = ledger.read();
+            assert_balanced(&ledger);
+            let (good, written) = (&ledger["good"], sink.written().len() as u64);
+            assert_eq!(
+                (good.buffered, good.delivered),
+                (0, 1 + written),
+                "{at:?} {how:?} {slow} {good:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn fault_07_every_kind_of_destination_balances_when_it_panics_at_what_waited() {
+    fn check(
+        ways: &str,
+        run: impl Future<Output = Result<Ledger, StreamError>>,
+        ledger: &LedgerHandle,
+    ) {
+        block_on(run).unwrap_err();
+        let ledger = ledger.read();
+        assert_balanced(&ledger);
+        assert_eq!((ledger["good"].buffered, ledger["good"].routed), (0, 22), "{ways}");
+    }
+    let fifth = |n: u32| assert_ne!(n, 5, "fifth");
+    let (streams, ledger) = half_read(25);
+    let trying = try_each(move |n| {
+        fifth(n);
+        Ok::<(), &str>(())
+    });
+    check("try_each", streams.wire().good(trying).bad(discard()).run(), &ledger);
+    let (streams, ledger) = half_read(25);
+    let noting = discard_noting(move |note: side_output::Discarded<'_, u32>| fifth(*note.value));
+    check("discard_noting", streams.wire().good(noting).bad(discard()).run(), &ledger);
+    let (streams, ledger) = half_read(25);
+    let dead = sink::unfold((), |(), _: u32| std::future::pending::<Result<_, StreamError>>());
+    let spill = overflow_into(dead, each(fifth));
+    // The sink takes one, and its capacity waits: the rest is spilled.
+    let mut run = streams.wire().good(spill).bad(discard()).run();
+    drop(poll_once(&mut run));
+    drop(run);
+    assert_balanced(&ledger.read());
+    let (streams, ledger) = half_read(25);
+    let closure = move |stream: DataStream<u32>| stream.for_each(fifth);
+    check("closure", streams.wire().good(closure).bad(discard()).run(), &ledger);
+    // Both panic: the first one is named.
+    let (streams, ledger) = half_read(25);
+    let bad = each(|_: u32| panic!("tens"));
+    let run = streams.wire().good(each(fifth)).bad(bad).run();
+    let error = block_on(run).unwrap_err().to_string();
+    assert!(error.contains("`good`"), "{error}");
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    assert_eq!((ledger["bad"].routed, ledger["bad"].discarded), (2, 2));
+}
+
+/// Panics when it is dropped, unless it was taken care of.
+struct Fragile(u32);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        assert!(self.0 == 0, "dropped {}", self.0);
+    }
+}
+
+#[splitter]
+enum Fragiles {
+    #[main]
+    Good(Fragile),
+    Bad(u32),
+}
+
+#[test]
+fn fault_07_what_waits_may_panic_when_it_is_dropped_after_the_panic_of_its_destination() {
+    let mut streams = stream::iter(1..6).split_with(|n: u32| Fragiles::Good(Fragile(n)));
+    let ledger = streams.ledger_handle();
+    let mut first = block_on(streams.good.next()).unwrap();
+    first.0 = 0;
+    let run = streams.wire().good(each(|_: Fragile| {})).bad(discard()).run();
+    assert!(block_on(run).is_err());
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    assert_eq!((ledger["good"].delivered, ledger["good"].discarded), (1, 4));
 }
 
 #[test]

@@ -510,6 +510,26 @@ fn key_02_and_08_processing_time_timers_fire_in_order_without_any_record() {
 }
 
 #[test]
+fn all_processing_time_timers_that_are_due_come_before_the_next_record() {
+    let clock = TestClock::at(at(100));
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let streams = DataStream::from_stream(receiver)
+        .key_by(|ask: &(&'static str, i64)| ask.0)
+        .process_with_clock(Alarms, clock.clone());
+    streams.side.discard();
+    streams.note.discard();
+    let mut fired = streams.main;
+    // So many that they are put in order in several portions.
+    (0..2000).for_each(|n| sender.unbounded_send(("many", 1_000_000 + n)).unwrap());
+    while fired.next().now_or_never().is_some() {}
+    clock.set(at(2_000_000));
+    sender.unbounded_send(("late", 5)).unwrap();
+    drop(sender);
+    let fired = block_on(fired.collect::<Vec<_>>());
+    assert_eq!((fired.len(), fired.last().unwrap().as_str()), (2001, "late@5"));
+}
+
+#[test]
 fn a_processing_time_timer_without_a_clock_is_an_error() {
     let streams = DataStream::from_stream(stream::iter([1])).key_by(|n: &u32| *n).process_with(
         |_, (): &mut (), cx: &mut KeyContext<u32, Lines>| {

@@ -399,6 +399,22 @@ fn a_run_that_was_never_polled_leaves_the_ledger_as_it_was() {
 }
 
 #[test]
+fn fault_06_what_waited_before_a_wiring_is_counted_once() {
+    let mut streams = stream::iter(0..200).split_with(|n: u32| {
+        if n.is_multiple_of(10) { Orders::Large(n) } else { Orders::Regular(n) }
+    });
+    let ledger = streams.ledger_handle();
+    assert_eq!(block_on(streams.regular.next()), Some(1));
+    let (mut regular, mut large) = (0, Vec::new());
+    block_on(streams.wire().regular(each(|_| regular += 1)).large(&mut large).run()).unwrap();
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    assert_eq!((regular, large.len(), ledger.received), (179, 20, 200));
+    assert_eq!((ledger["regular"].routed, ledger["regular"].delivered), (180, 180));
+    assert_eq!((ledger["large"].routed, ledger["large"].delivered), (20, 20));
+}
+
+#[test]
 fn fault_06_unread_counts_of_several_chunks_add_up() {
     // The first reader drives, so that all of the second one's records wait in its lane.
     let streams = stream::iter(0..900)

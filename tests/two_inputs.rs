@@ -397,6 +397,133 @@ fn a_keyed_broadcast_function_has_configuration_state_and_timers() {
     );
 }
 
+/// Sets as many timers as a record says, and tells the watermark with each route.
+struct Timers {
+    hold_back: usize,
+}
+
+impl KeyedBroadcastProcess for Timers {
+    type Key = i64;
+    type In = (i64, i64);
+    type Update = bool;
+    type Config = ();
+    type State = u32;
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        (_, timers): (i64, i64),
+        _config: &(),
+        fired: &mut u32,
+        cx: &mut KeyedBroadcastContext<Self>,
+    ) -> impl Routes<Lines> {
+        (0..timers).for_each(|n| cx.set_timer(at(1_000_000 + n)));
+        Lines::main(format!("{fired} at {}", cx.watermark()))
+    }
+
+    fn on_update(
+        &mut self,
+        update: bool,
+        config: &mut Configuration<()>,
+        _cx: &mut Context<Lines>,
+    ) -> impl Routes<Lines> {
+        if update {
+            config.replace(())
+        } else {
+            config.remove()
+        }
+        None::<Lines>
+    }
+
+    fn on_unconfigured(
+        &mut self,
+        _record: (i64, i64),
+        cx: &mut Context<Lines>,
+    ) -> impl Routes<Lines> {
+        Lines::side(format!("at {}", cx.watermark()))
+    }
+
+    fn on_timer(
+        &mut self,
+        _time: Timestamp,
+        _config: Option<&()>,
+        fired: &mut u32,
+        _cx: &mut side_output::KeyContext<i64, Lines>,
+    ) -> impl Routes<Lines> {
+        *fired += 1;
+        None::<Lines>
+    }
+
+    fn hold_back(&self) -> usize {
+        self.hold_back
+    }
+}
+
+/// A function with 2000 timers, whose configuration is gone.
+fn with_timers()
+-> Bare<impl side_output::operator::Operator<In = Either<(i64, i64), bool>, Out = Lines>> {
+    let mut op =
+        Bare::new(KeyedBroadcast::new(|record: &(i64, i64)| record.0, Timers { hold_back: 1000 }));
+    op.record(Either::Right(true), 0).record(Either::Left((1, 2000)), 0);
+    op.record(Either::Right(false), 0);
+    op.routes();
+    op
+}
+
+#[test]
+fn fault_29_a_release_passes_the_watermark_in_full() {
+    let mut op = with_timers();
+    op.record(Either::Left((1, 0)), 2_000_001).watermark(2_000_000);
+    assert_eq!(op.out.seen, []);
+    op.record(Either::Right(true), 0);
+    assert_eq!(op.out.seen.last(), Some(&Seen::Watermark(2_000_000)));
+    assert_eq!(
+        op.record(Either::Left((1, 0)), 2_000_001).texts().last().unwrap(),
+        "2000 at 2000000"
+    );
+    op.watermark(2_000_001);
+    assert_eq!(op.out.seen, [Seen::Watermark(2_000_001)]);
+    op.out.seen.clear();
+    assert_eq!(op.record(Either::Left((1, 0)), 2_000_002).texts(), ["2000 at 2000001"]);
+}
+
+#[test]
+fn fault_29_many_held_records_are_released_at_the_end_in_turns_with_their_watermark() {
+    for room in [1, 10, 512] {
+        let mut op = with_timers();
+        op.room = room;
+        for _ in 0..600 {
+            op.record(Either::Left((1, 0)), 2_000_001);
+        }
+        op.watermark(2_000_000).mark(Mark::Idle);
+        assert_eq!(op.out.seen, []);
+        let mut last = 0;
+        op.mark_with(Mark::Watermark(Timestamp::MAX), |seen| {
+            assert!(seen.len() - last <= room + 3, "one call emitted {}", seen.len() - last);
+            last = seen.len();
+        });
+        let routes = op.out.seen.iter().filter(|seen| matches!(seen, Seen::Route(..))).count();
+        assert_eq!(routes, 600);
+        let rest: Vec<_> = op.out.seen.drain(..).skip(600).collect();
+        let expected =
+            [Seen::Watermark(2_000_000), Seen::Other(Mark::Idle), Seen::Watermark(i64::MAX)];
+        assert_eq!(rest, expected, "{room}");
+    }
+}
+
+#[test]
+fn fault_29_what_is_released_by_the_end_of_the_configuration_has_its_watermark_after_it() {
+    let mut op = with_timers();
+    op.record(Either::Left((1, 0)), 2_000_001).watermark(2_000_000);
+    op.input_end(1);
+    assert_eq!(
+        op.out.seen,
+        [Seen::Route(Lines::side("at min"), 2_000_001), Seen::Watermark(2_000_000)]
+    );
+    op.routes();
+    assert_eq!(op.record(Either::Left((1, 0)), 2_000_001).texts(), ["side at 2000000"]);
+}
+
 /// Says which input a record came from, and the watermark.
 struct Show;
 

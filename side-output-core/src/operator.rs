@@ -162,9 +162,11 @@ pub trait Operator {
     }
 
     /// Looks at the clock, if its driver has one: fires the processing-time
-    /// timers that are due at `now`, as long as it [may fire](Collector::may_fire).
+    /// timers that are due at `now`, as long as it [may fire](Collector::may_fire) and does not take
+    /// long.
     ///
-    /// Called before anything that happens at `now`.
+    /// Called before anything that happens at `now`; again as long as [`alarm`](Self::alarm) is not
+    /// after that.
     ///
     /// # Errors
     ///
@@ -186,7 +188,8 @@ pub trait Operator {
         0
     }
 
-    /// When the clock is to be looked at again even if nothing comes in.
+    /// When the clock is to be looked at again even if nothing comes in. After a look at the clock
+    /// that has fired all that is due, it is after that time.
     fn alarm(&self) -> Option<Timestamp> {
         None
     }

@@ -58,6 +58,11 @@ impl Shelter {
         }
     }
 
+    /// Whether one of them panicked.
+    pub(crate) const fn is_hit(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// The first panic.
     pub(crate) fn panic(self) -> Option<Box<dyn Any + Send>> {
         self.first

@@ -136,7 +136,8 @@ pub enum Seen<S> {
 pub struct Bare<Op: Operator> {
     pub op: Op,
     pub out: Trace<Op::Out>,
-    room: usize,
+    /// What each call may spend.
+    pub room: usize,
     account: Account,
 }
 
@@ -180,11 +181,18 @@ impl<Op: Operator> Bare<Op> {
 
     #[track_caller]
     pub fn mark(&mut self, mark: Mark) -> &mut Self {
+        self.mark_with(mark, |_| {})
+    }
+
+    /// Shows what was emitted after each call that it takes.
+    #[track_caller]
+    pub fn mark_with(&mut self, mark: Mark, mut show: impl FnMut(&[Seen<Op::Out>])) -> &mut Self {
         while !Turn::new(&mut self.out, &mut self.account, self.room)
             .mark(&mut self.op, mark)
             .expect("no error")
         {
             self.check();
+            show(&self.out.seen);
         }
         self.check();
         self

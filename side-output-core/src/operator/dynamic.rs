@@ -59,7 +59,8 @@ pub trait DynOperator<T, S> {
         room: usize,
     ) -> Result<bool, StreamError>;
 
-    /// Shows the operator the clock; `true` if there is more to do.
+    /// Shows the operator the clock; `true` if there is more to do: call again with the same time,
+    /// before anything else.
     ///
     /// # Errors
     ///
@@ -123,9 +124,7 @@ impl<T, Op: Operator<In = T>> DynOperator<T, Op::Out> for Op {
         account: &mut Account,
         room: usize,
     ) -> Result<bool, StreamError> {
-        let mut turn = Turn::new(&mut out, account, room);
-        turn.clock(self, now)?;
-        Ok(turn.is_full())
+        Ok(!Turn::new(&mut out, account, room).clock(self, now)?)
     }
 
     fn on_input_end(

@@ -74,21 +74,40 @@ impl<F: Configurable> HoldBack<F> {
         true
     }
 
-    /// Routes the records that waited, and then passes the marks that waited with them.
+    /// Routes the records that waited, and then passes the marks that waited with them. `false` if
+    /// there is no room for more: it is called again then, before anything else.
+    ///
+    /// With a configuration in hand it is done at once, which happens with few of them.
     fn release<C: Collect<F::Out>>(
         &mut self,
         out: &mut Collector<'_, C>,
-    ) -> Result<(), StreamError> {
-        while let Some((record, at)) = self.records.pop_front() {
-            self.function.route(record, at, out)?;
+    ) -> Result<bool, StreamError> {
+        while !self.records.is_empty() {
+            if !out.may_fire() {
+                return Ok(false);
+            }
+            if let Some((record, at)) = self.records.pop_front() {
+                self.function.route(record, at, out)?;
+            }
         }
-        let watermark = self.watermark.take().map(Mark::Watermark);
-        let idle = mem::take(&mut self.idle).then_some(Mark::Idle);
-        for mark in watermark.into_iter().chain(idle) {
-            // All at once: this happens when a configuration comes, not with each record.
+        // Each waits until it has passed in full: what it makes due may take several calls.
+        while let Some(mark) = self.withheld() {
             self.function.pass(mark, out)?;
+            if out.take_marked() {
+                match mark {
+                    Mark::Watermark(_) => self.watermark = None,
+                    _ => self.idle = false,
+                }
+            } else if out.is_limited() {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// The next mark that waits.
+    fn withheld(&self) -> Option<Mark> {
+        self.watermark.map(Mark::Watermark).or(self.idle.then_some(Mark::Idle))
     }
 }
 
@@ -114,7 +133,10 @@ impl<F: Configurable> Operator for HoldBack<F> {
             Either::Right(update) => {
                 out.update();
                 self.function.update(update, at, out)?;
-                if self.function.is_configured() { self.release(out) } else { Ok(()) }
+                if self.function.is_configured() {
+                    self.release(out)?;
+                }
+                Ok(())
             }
         }
     }
@@ -128,8 +150,8 @@ impl<F: Configurable> Operator for HoldBack<F> {
             out.swallow();
             return Ok(());
         }
-        if mark == Mark::Watermark(Timestamp::MAX) {
-            self.release(out)?;
+        if mark == Mark::Watermark(Timestamp::MAX) && !self.release(out)? {
+            return Ok(());
         }
         self.function.pass(mark, out)
     }
@@ -144,7 +166,8 @@ impl<F: Configurable> Operator for HoldBack<F> {
         }
         // No configuration comes any more.
         self.capacity = 0;
-        self.release(out)
+        self.release(out)?;
+        Ok(())
     }
 
     fn held(&self) -> u64 {

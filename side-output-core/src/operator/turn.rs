@@ -119,13 +119,13 @@ impl<'a, C> Turn<'a, C> {
         Ok(())
     }
 
-    /// Shows `operator` the clock. It has fired all that is due unless the turn [is
-    /// full](Self::is_full) afterwards.
+    /// Shows `operator` the clock; `false` if there is more due at `now`, and it is to be called again
+    /// with the same time, before anything else, once there is room.
     ///
     /// # Errors
     ///
     /// The operator's. It must not be called again then.
-    pub fn clock<Op>(&mut self, operator: &mut Op, now: Timestamp) -> Result<(), StreamError>
+    pub fn clock<Op>(&mut self, operator: &mut Op, now: Timestamp) -> Result<bool, StreamError>
     where
         Op: Operator,
         C: Collect<Op::Out>,
@@ -135,7 +135,7 @@ impl<'a, C> Turn<'a, C> {
         operator.on_clock(now, &mut self.collector)?;
         let (_, spent) = self.collector.end_mark();
         self.spend(spent);
-        Ok(())
+        Ok(operator.alarm().is_none_or(|alarm| alarm > now))
     }
 }
 

@@ -1,5 +1,6 @@
 use super::Account;
 use crate::time::{Mark, Timestamp};
+use std::mem;
 
 /// Where routes and marks go: buffers, destinations, or a test's list.
 ///
@@ -199,6 +200,18 @@ impl<'a, C> Collector<'a, C> {
         self.marked = true;
     }
 
+    /// Whether a mark was forwarded or swallowed since this was last asked, where more than one is
+    /// in hand: the operator is not done with the last one before that was forwarded too.
+    pub(crate) const fn take_marked(&mut self) -> bool {
+        mem::replace(&mut self.marked, false)
+    }
+
+    /// Whether what is in hand may take several calls.
+    #[inline]
+    pub(crate) const fn is_limited(&self) -> bool {
+        matches!(self.hand, Hand::Mark)
+    }
+
     /// Notes that the record in hand is dropped because it is late.
     #[inline]
     pub const fn drop_late(&mut self) {
@@ -234,8 +247,7 @@ impl<'a, C> Collector<'a, C> {
     where
         C: Collect<S>,
     {
-        let limited = matches!(self.hand, Hand::Mark);
-        if limited && (self.spent() >= self.room || self.out.is_full()) {
+        if self.is_limited() && (self.spent() >= self.room || self.out.is_full()) {
             return false;
         }
         self.firings += 1;

@@ -104,7 +104,7 @@ impl<Src, Op> Drive<Src, Op> {
 }
 
 impl<Src, Op: Operator> Drive<Src, Op> {
-    /// Shows the operator the clock; how much room is left after what was due.
+    /// Shows the operator the clock; how much room is left after what was due, none if more is.
     pub(super) fn clock<C: Collect<Op::Out>>(
         &mut self,
         now: Timestamp,
@@ -112,8 +112,8 @@ impl<Src, Op: Operator> Drive<Src, Op> {
         out: &mut C,
     ) -> Result<usize, StreamError> {
         let mut turn = Turn::new(out, &mut self.account, room);
-        turn.clock(&mut self.op, now)?;
-        Ok(if turn.is_full() { 0 } else { turn.room() })
+        let done = turn.clock(&mut self.op, now)?;
+        Ok(if turn.is_full() || !done { 0 } else { turn.room() })
     }
 
     pub(super) fn alarm(&self) -> Option<Timestamp> {

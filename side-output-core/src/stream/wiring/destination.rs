@@ -3,7 +3,7 @@ use crate::output::{OutputSpec, Overflow};
 use crate::stream::board::PortState;
 use crate::stream::driver::Noting;
 use crate::stream::{Lane, LaneItem, Streamed};
-use crate::sync::contain;
+use crate::sync::{Shelter, contain};
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
 use std::fmt;
@@ -422,12 +422,6 @@ impl<T, K: Destination<T>> Line<T, K> {
     #[inline(always)]
     pub fn push(&mut self, value: T, at: Timestamp) -> bool {
         self.routed += 1;
-        self.hand(value, at)
-    }
-
-    /// Hands over a record that is counted already.
-    #[inline(always)]
-    fn hand(&mut self, value: T, at: Timestamp) -> bool {
         // Its panic goes through the operator: to catch it here would cost something each time.
         let noting = Noting::new(&mut self.unwound);
         let full = self.destination.push(value, at);
@@ -440,13 +434,24 @@ impl<T, K: Destination<T>> Line<T, K> {
         self.destination.mark(mark);
     }
 
-    /// Hands over what waits in a lane, with its marks.
+    /// Hands over what waits in a lane, with its marks. If the destination panics, the rest is
+    /// discarded before the panic goes on.
     pub fn take_lane(&mut self, lane: &mut Lane<T>) {
-        // Counted when they were routed; the counter starts from there.
-        lane.take_all(|taken| match taken {
-            LaneItem::Record(value, at) => _ = self.hand(value, at),
-            LaneItem::Mark(mark) => self.mark(mark),
+        let mut shelter = Shelter::default();
+        lane.take_all(|taken| {
+            let failed = shelter.is_hit();
+            // Each by itself, since the rest may panic when it is dropped.
+            shelter.run(|| match taken {
+                _ if failed => drop(taken),
+                LaneItem::Record(value, at) => {
+                    // It is not discarded after all.
+                    self.lost.1 -= 1;
+                    _ = self.push(value, at);
+                }
+                LaneItem::Mark(mark) => self.mark(mark),
+            });
         });
+        shelter.leave();
     }
 
     /// Whether it panicked at a record.
@@ -504,12 +509,12 @@ impl<T, K: Destination<T>> Line<T, K> {
         }
     }
 
-    /// Takes up the counters where the readers before the wiring left them.
+    /// Takes up the counters where the readers before the wiring left them. What waits in the lane
+    /// is discarded, unless it [is taken](Self::take_lane).
     pub(super) fn resume(&mut self, port: &mut PortState) {
         port.load = 0;
         self.before = port.delivered;
-        self.routed = port.routed - port.delivered - port.dropped - port.discarded;
-        self.lost = (port.dropped, port.discarded);
+        self.lost = (port.dropped, port.routed - port.delivered - port.dropped);
     }
 
     /// Brings the counters up to date; whether any of them has changed.

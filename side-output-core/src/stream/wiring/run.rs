@@ -62,10 +62,15 @@ impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
         // Each output waits for all of them now.
         state.ports[S::SLOTS + 1].fail_on_stall = state.ports.iter().any(|port| port.fail_on_stall);
         drop((state, core));
-        let taken = AssertUnwindSafe(|| self.destinations.take_lanes(&mut lanes));
-        if let Err(panic) = catch_unwind(taken) {
-            let error = StreamError::from_panic(&*panic);
-            self.end = Some(Err(blame(&mut self.destinations, error)));
+        let mut take = || {
+            let taken = AssertUnwindSafe(|| self.destinations.take_lanes(&mut lanes));
+            catch_unwind(taken).err()
+        };
+        // The one that panics has emptied its lane: the others get theirs with the next call.
+        let panics = (0..=S::SLOTS).map_while(|_| take());
+        if let Some(panic) = panics.reduce(|first, _| first) {
+            let error = blame(&mut self.destinations, StreamError::from_panic(&*panic));
+            self.fail(error);
         }
         Poll::Ready(())
     }
@@ -174,13 +179,6 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
 }
 
 impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
-    /// Ends the run, if it has not failed before: all that is left is to finish the destinations.
-    fn fail(&mut self, error: StreamError) {
-        if !matches!(self.end, Some(Err(_))) {
-            self.end = Some(Err(error));
-        }
-    }
-
     /// Gives up the destinations that are not done, which nothing moves any more.
     fn give_up(&mut self) {
         if let Some(Err(error)) = &self.end {
@@ -226,6 +224,13 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
 }
 
 impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
+    /// Ends the run, if it has not failed before: all that is left is to finish the destinations.
+    fn fail(&mut self, error: StreamError) {
+        if !matches!(self.end, Some(Err(_))) {
+            self.end = Some(Err(error));
+        }
+    }
+
     fn report_destinations(&mut self) {
         let Some(hub) = &self.hub else { return };
         let mut state = hub.board.lock();
