@@ -146,7 +146,7 @@ where
     ) -> Result<(), StreamError> {
         if at == Timestamp::MIN && A::ENDS {
             // No window can take a record without a timestamp.
-            return out.lend(|out| self.parts.late(value, at, out));
+            return out.pass(|out| self.parts.late(value, at, out));
         }
         let key = (self.key)(&value);
         let parts = &mut self.parts;

@@ -142,7 +142,7 @@ impl<'a, C> Collector<'a, C> {
     }
 
     /// Lends itself to a call that is not inlined. What is lent lives in memory, and this one stays
-    /// in registers, for the records that are not worth a call.
+    /// in registers, for the marks that are not worth a call.
     #[inline(always)]
     pub(crate) fn lend<R>(&mut self, f: impl FnOnce(&mut Collector<'_, C>) -> R) -> R {
         let Self { hand, routes, firings, room, marked, .. } = *self;
@@ -155,6 +155,19 @@ impl<'a, C> Collector<'a, C> {
         lent.0.hand = Hand::Empty;
         drop(lent);
         (self.hand, self.routes, self.firings, self.marked) = (hand, routes, firings, marked);
+        result
+    }
+
+    /// Passes the record in hand to a call that is not inlined, and which enters it: nothing is left
+    /// to be done for it here, and the records that are not worth a call share no code with it.
+    #[inline(always)]
+    pub(crate) fn pass<E>(
+        &mut self,
+        f: impl FnOnce(&mut Collector<'_, C>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let hand = mem::replace(&mut self.hand, Hand::Empty);
+        let result;
+        (result, self.routes) = passed(&mut *self.out, &mut *self.account, hand, f);
         result
     }
 
@@ -262,6 +275,19 @@ impl<C> Drop for Lent<'_, C> {
     fn drop(&mut self) {
         _ = self.0.end_record(false);
     }
+}
+
+#[inline(never)]
+fn passed<C, E>(
+    out: &mut C,
+    account: &mut Account,
+    hand: Hand,
+    f: impl FnOnce(&mut Collector<'_, C>) -> Result<(), E>,
+) -> (Result<(), E>, usize) {
+    let mut lent = Lent(Collector { hand, ..Collector::new(out, account) });
+    let result = f(&mut lent.0);
+    let routes = lent.0.end_record(result.is_ok());
+    (result, routes)
 }
 
 fn tap_all<S, C: Collect<S>>(out: &mut C, count: &mut u64, copies: &mut Vec<S>, at: Timestamp) {

@@ -115,6 +115,12 @@ impl<T> Segments<T> {
         self.is_single().then_some(&mut self.first)
     }
 
+    /// The entries of the first segment.
+    #[inline(always)]
+    pub(super) fn first_mut(&mut self) -> &mut [T] {
+        &mut self.first
+    }
+
     /// The entries from `index` to the end of a segment: none only if there are none.
     #[must_use]
     pub fn run(&self, index: usize) -> &[T] {

@@ -147,7 +147,7 @@ impl<K: Hash + Eq, V> Table<K, V> {
         hash: u64,
         is_key: impl Fn(&K) -> bool,
     ) -> Option<&mut Entry<K, V>> {
-        let entries = self.entries.single_mut()?;
+        let entries = self.entries.first_mut();
         let is_key = |slot: u32| entries.get(slot as usize).is_some_and(|e| is_key(&e.key));
         let slot = self.index.find_near(hash, is_key)?;
         entries.get_mut(slot as usize)

@@ -17,9 +17,12 @@ pub(super) struct Aligned<K, C, S> {
     /// So many at the front are gone; they are taken out when they are more than half.
     gone: usize,
     pool: Pool<K, Kept<C, S>>,
-    /// The window that took the last record.
+    /// The window that took the last record, unless it is complete.
     hot: usize,
 }
+
+/// No window.
+const NONE: usize = usize::MAX;
 
 /// A window and what is kept of each key.
 struct Open<K, C, S> {
@@ -41,7 +44,7 @@ struct Kept<C, S> {
 
 impl<K, C, S> Aligned<K, C, S> {
     pub(super) const fn new() -> Self {
-        Self { open: Vec::new(), gone: 0, pool: Pool::new(), hot: 0 }
+        Self { open: Vec::new(), gone: 0, pool: Pool::new(), hot: NONE }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -69,7 +72,6 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         if A::DISJOINT
             && let Some(hot) = self.open.get_mut(self.hot)
             && hot.window.contains(at)
-            && !hot.complete
         {
             let hash = parts.hash.of(&key);
             match hot.table.find_near(hash, |other| *other == key) {
@@ -78,7 +80,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             }
             return Ok(());
         }
-        out.lend(|out| self.elsewhere(parts, key, value, at, out))
+        out.pass(|out| self.elsewhere(parts, key, value, at, out))
     }
 
     /// A record in another window than the last one.
@@ -129,7 +131,8 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             Ok(index) => index,
             Err(index) => {
                 // As many keys as in the window before, most likely.
-                let keys = self.open.get(self.hot).map_or(0, |open| open.table.len());
+                let before = index.checked_sub(1).and_then(|before| self.open.get(before));
+                let keys = before.map_or(0, |before| before.table.len());
                 let (table, updates) = (self.pool.take(keys), Updates::default());
                 let complete = window.max_timestamp() <= watermark;
                 self.open.insert(index, Open { window, complete, table, done: 0, updates });
@@ -154,6 +157,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
     {
         let open = &mut self.open[self.hot];
         if open.complete {
+            self.hot = NONE;
             return open.update(parts, hash, key, value, out);
         }
         match open.table.find(hash, &key) {
@@ -229,7 +233,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
         if self.gone > self.open.len() / 2 {
             self.open.drain(..mem::take(&mut self.gone));
         }
-        self.hot = 0;
+        self.hot = NONE;
         // What is kept for later is looked through once more when there is nothing else.
         if self.open.is_empty() { Ok(Progress::More) } else { Ok(progress) }
     }

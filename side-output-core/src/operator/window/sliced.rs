@@ -180,7 +180,7 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 return Ok(());
             }
         }
-        out.lend(|out| self.elsewhere(parts, key, value, at, out))
+        out.pass(|out| self.elsewhere(parts, key, value, at, out))
     }
 
     /// A record in no slice near the last one, or one that is late.
