@@ -19,6 +19,10 @@
 pub(crate) mod advise;
 #[path = "flights/chart.rs"]
 pub(crate) mod chart;
+// The tests of the other modules do without; this one is tested as a program.
+#[cfg(all(feature = "job", not(test)))]
+#[path = "flights/durable.rs"]
+pub(crate) mod durable;
 #[path = "flights/fleet.rs"]
 pub(crate) mod fleet;
 #[path = "flights/hourly.rs"]
@@ -40,6 +44,7 @@ pub(crate) mod time;
 
 use options::{Options, USAGE};
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
@@ -65,9 +70,23 @@ async fn run(options: Options) -> Result<String, String> {
     if options.advise {
         return advise::advise(&options.job).await.map(|advice| advise::report(&advice));
     }
+    if let Some(directory) = &options.directory {
+        return run_durably(&options, directory).await;
+    }
     let out = options.job.out.clone();
     let outcome = options.job.run().await?;
     if options.json { report::json(&outcome) } else { Ok(report::table(&outcome, &out)) }
+}
+
+#[cfg(all(feature = "job", not(test)))]
+async fn run_durably(options: &Options, directory: &Path) -> Result<String, String> {
+    let counts = durable::run(&options.job, directory, options.rate).await?;
+    if options.json { report::json_of(&counts) } else { counts.table(directory) }
+}
+
+#[cfg(not(all(feature = "job", not(test))))]
+async fn run_durably(_options: &Options, _directory: &Path) -> Result<String, String> {
+    Err("`--job` needs the feature `job`: cargo run --release --features job --example flights".to_owned())
 }
 
 fn print(text: &str) -> ExitCode {

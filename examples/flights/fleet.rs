@@ -4,21 +4,21 @@ use super::job::Flown;
 use super::json_lines::JsonLines;
 use super::lines::Line;
 use super::record::Malformed;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use side_output::prelude::*;
 use side_output::{KeyedCoProcess, KeyedContext};
 use std::path::Path;
 
 /// Where a line of the planes goes.
 #[splitter]
-enum Planes {
+pub(crate) enum Planes {
     #[main]
     Plane(Plane),
     Malformed(Malformed),
 }
 
 /// What is known of a plane.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plane {
     pub(crate) tailnum: String,
     pub(crate) manufacturer: String,
@@ -27,7 +27,7 @@ pub(crate) struct Plane {
 }
 
 #[splitter(Planes)]
-fn split_plane(line: Line) -> Planes {
+pub(crate) fn split_plane(line: Line) -> Planes {
     match Plane::parse(&line.bytes) {
         Ok(plane) => Planes::Plane(plane),
         Err(reason) => Planes::Malformed(Malformed::new(line, reason)),
@@ -56,13 +56,13 @@ impl Plane {
 }
 
 /// Whether the line holds the names of the columns.
-fn is_header(line: &Line) -> bool {
+pub(crate) fn is_header(line: &Line) -> bool {
     line.number == 1 && line.bytes == Plane::COLUMNS.as_bytes()
 }
 
 /// Where the flights and planes go once they have met, or cannot any more.
 #[splitter]
-enum Fleet {
+pub(crate) enum Fleet {
     #[main]
     Matched(Flight),
     /// A flight whose plane nobody knows.
@@ -75,22 +75,22 @@ enum Fleet {
 
 /// A flight with its plane.
 #[derive(Debug, Serialize)]
-struct Flight {
+pub(crate) struct Flight {
     #[serde(flatten)]
     flown: Flown,
     plane: Plane,
 }
 
 /// What is known of a tail number.
-#[derive(Debug, Default)]
-struct Known {
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Known {
     plane: Option<Plane>,
     /// Flights that came before the plane did.
     waiting: Vec<Flown>,
     has_flown: bool,
 }
 
-struct Reconcile;
+pub(crate) struct Reconcile;
 
 impl KeyedCoProcess for Reconcile {
     /// Some flights have no tail number, and so no plane.

@@ -3,7 +3,7 @@
 use super::job::Flown;
 use super::json_lines::JsonLines;
 use super::record::as_date;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use side_output::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -64,10 +64,10 @@ impl From<Late<Flown>> for LateFlight {
 
 /// Number of flights, and the sum of their departure delays.
 #[derive(Debug)]
-struct TotalDelay;
+pub(crate) struct TotalDelay;
 
 /// What an airport's hour comes to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Total {
     pub(crate) flights: u64,
     /// Minutes; flights that left early count below zero.
@@ -125,6 +125,17 @@ impl Hours {
             Pane::Early(_) | Pane::Final => {}
             Pane::Late(_) => hour.late_updates += 1,
         }
+    }
+
+    /// Hours that are still to be put in, and so many flights that were too late for any.
+    #[cfg(feature = "job")]
+    pub(crate) fn with_late(late: u64) -> Self {
+        Self { hours: BTreeMap::new(), late }
+    }
+
+    #[cfg(feature = "job")]
+    pub(crate) fn insert(&mut self, start: Timestamp, origin: String, hour: Hour) {
+        self.hours.insert((start, origin), hour);
     }
 
     /// Each hour's start and airport, in that order, with what it came to.

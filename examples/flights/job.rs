@@ -6,7 +6,7 @@ use super::lines::{Line, lines};
 use super::record::{self, Arrival, Flight, Malformed, Row};
 use super::{chart, fleet};
 use futures::TryStreamExt as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use side_output::prelude::*;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) enum Flights {
 }
 
 /// A flight that arrived.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Flown {
     #[serde(flatten)]
     pub(crate) flight: Flight,
@@ -74,7 +74,7 @@ pub(crate) fn split_row(row: Result<Row, Malformed>, cx: &mut Context<Flights>) 
 
 /// What is done with a flown flight: three things, so there are two copies.
 #[splitter]
-enum Copies {
+pub(crate) enum Copies {
     #[main]
     Written(Flown),
     #[tap]
@@ -84,7 +84,7 @@ enum Copies {
 }
 
 #[splitter(Copies)]
-fn copy(flown: Flown, cx: &mut Context<Copies>) -> Copies {
+pub(crate) fn copy(flown: Flown, cx: &mut Context<Copies>) -> Copies {
     cx.output(Copies::COUNTED_TAG, flown.clone());
     cx.output(Copies::RECONCILED_TAG, flown.clone());
     Copies::Written(flown)

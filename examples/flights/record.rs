@@ -2,7 +2,7 @@
 
 use super::lines::Line;
 use super::time;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use side_output::Timestamp;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(crate) fn is_header(line: &Line) -> bool {
 }
 
 /// What every flight has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Flight {
     pub(crate) carrier: String,
     #[serde(rename = "flight")]
@@ -49,7 +49,7 @@ pub(crate) struct Flight {
     pub(crate) origin: String,
     pub(crate) dest: String,
     /// Scheduled departure: the event time.
-    #[serde(serialize_with = "as_date")]
+    #[serde(serialize_with = "as_date", deserialize_with = "from_date")]
     pub(crate) scheduled: Timestamp,
     /// Miles.
     pub(crate) distance: i32,
@@ -66,7 +66,7 @@ pub(crate) struct Row {
 }
 
 /// The end of a flight, in minutes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Arrival {
     pub(crate) air_time: i32,
     pub(crate) arr_delay: i32,
@@ -259,4 +259,9 @@ impl<'a> Columns<'a> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 pub(crate) fn as_date<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&time::format(*at))
+}
+
+fn from_date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    time::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("no date: {text:?}")))
 }

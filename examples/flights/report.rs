@@ -50,7 +50,11 @@ impl Counts {
 
 /// One JSON object of counts.
 pub(crate) fn json(outcome: &Outcome) -> Result<String, String> {
-    serde_json::to_string(&Counts::of(outcome)).map_err(|error| error.to_string())
+    json_of(&Counts::of(outcome))
+}
+
+pub(crate) fn json_of(counts: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(counts).map_err(|error| error.to_string())
 }
 
 /// The ledgers as a table, and where the files are.

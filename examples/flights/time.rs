@@ -25,6 +25,16 @@ pub(crate) fn instant(
     valid.then(|| Timestamp::from_secs(seconds))
 }
 
+/// Reads an instant, `2013-01-31T23:15:00Z`.
+pub(crate) fn parse(text: &str) -> Option<Timestamp> {
+    let (hour, rest) = text.split_at_checked(13)?;
+    let (minute, second) = rest.strip_prefix(':')?.strip_suffix('Z')?.split_once(':')?;
+    let [year, month, day, hour] = split(hour)?;
+    let (minute, second) = (digits(minute, 2)?, digits(second, 2)?);
+    let at = instant(i32::try_from(year).ok()?, month, day, hour, minute)?;
+    (second < 60).then(|| at.saturating_add_millis(i64::from(second) * 1000))
+}
+
 /// Reads a full hour, `2013-01-31T23:00:00Z`.
 pub(crate) fn parse_hour(text: &str) -> Option<Timestamp> {
     let date = text.strip_suffix(":00:00Z")?;

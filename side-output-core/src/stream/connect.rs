@@ -2,6 +2,7 @@
 use super::Uid;
 use super::data_stream::open;
 use super::merge::{Merge, ReadStep};
+use super::saving::ByPlace;
 use super::{
     Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, JobLink, KeyedStream, Naming,
     OperatorStreams, Source, Unnamed,
@@ -134,7 +135,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Connected<T, A, U, B> {
         F: CoProcess<Left = T, Right = U, Out: Streamed>,
     {
         let source = ConnectSource::new(self.left, self.right, false);
-        open(source, Co::new(function), Unnamed, Location::caller())
+        open(source, Co::new(function), ByPlace, Location::caller())
     }
 
     /// Routes the records of the first stream by `left`, those of the second by `right`.

@@ -1,3 +1,4 @@
+use super::saving::ByPlace;
 use super::source::{CHUNK, TURNS};
 use super::{
     BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, JobLink, LedgerHandle, Naming, Port,
@@ -243,7 +244,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         S: Streamed,
         F: SplitFn<T, S, M>,
     {
-        self.drive(Split::new(function))
+        open(self, Split::new(function), ByPlace, Location::caller())
     }
 
     /// Routes each record by `function`, a [`Process`].
@@ -252,7 +253,7 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
     where
         P: Process<In = T, Out: Streamed>,
     {
-        self.drive(Processing::new(function))
+        open(self, Processing::new(function), ByPlace, Location::caller())
     }
 
     /// Drives an operator with this stream.

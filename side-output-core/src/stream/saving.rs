@@ -3,6 +3,8 @@
 
 use crate::error::StreamError;
 use crate::operator::Operator;
+#[cfg(feature = "job")]
+use crate::output::Splitter as _;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -110,6 +112,24 @@ impl<Op: Operator> Naming<Op> for Unnamed {
         {
             link.refuse_unnamed::<Op>(at);
         }
+        Saving::NONE
+    }
+}
+
+/// The state is the library's own: a job saves it by the place of the operator in the pipeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByPlace;
+
+#[cfg(feature = "job")]
+impl<Op: Operator + Snapshot> Naming<Op> for ByPlace {
+    fn tie(self, link: Option<JobLink>, op: &mut Op, _: &'static Location<'static>) -> Saving<Op> {
+        Saving::by_place(link, Op::Out::NAME, op, Op::save, Op::load)
+    }
+}
+
+#[cfg(not(feature = "job"))]
+impl<Op: Operator> Naming<Op> for ByPlace {
+    fn tie(self, _: Option<JobLink>, _: &mut Op, _: &'static Location<'static>) -> Saving<Op> {
         Saving::NONE
     }
 }

@@ -1,5 +1,8 @@
 use super::source::pass_on;
-use super::{DataStream, Drive, Fed, Hub, Intake, LedgerHandle, OperatorStreams, Source};
+use super::data_stream::open;
+use super::saving::ByPlace;
+use super::{DataStream, Fed, Intake, JobLink, LedgerHandle, OperatorStreams, Saving, Source};
+use crate::error::StreamError;
 use crate::operator::AssignTimestamps;
 use crate::time::{
     Clock, Emission, IdleAfter, Mark, NeverIdle, NoSkewBound, SkewBound, Timestamp,
@@ -8,6 +11,7 @@ use crate::time::{
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::panic::Location;
 use std::task::{Context, Waker};
 
 /// The stream, or streams, of [`DataStream::assign_timestamps`].
@@ -85,8 +89,9 @@ where
     type Streams = DataStream<T, StampSource<Src, F, G>>;
 
     fn open(source: Src, timestamp: F, watermarks: Watermarks<G>) -> Self::Streams {
-        let emission = Emission::new(watermarks.generator, watermarks.period);
-        let source = StampSource { source, timestamp, emission, due: None };
+        let mut emission = Emission::new(watermarks.generator, watermarks.period);
+        let saving = saving(source.job(), &mut emission);
+        let source = StampSource { source, timestamp, emission, due: None, saving };
         DataStream::new(source, "records")
     }
 }
@@ -105,10 +110,8 @@ where
         timestamp: F,
         watermarks: Watermarks<G, NeverIdle, Self>,
     ) -> Self::Streams {
-        Hub::open(Drive::new(
-            source,
-            AssignTimestamps::new(timestamp, watermarks).forwarding_idleness(),
-        ))
+        let operator = AssignTimestamps::new(timestamp, watermarks).forwarding_idleness();
+        open(source, operator, ByPlace, Location::caller())
     }
 }
 
@@ -121,6 +124,24 @@ pub struct StampSource<Src, F, G> {
     emission: Emission<G>,
     /// A watermark whose record was the last that the intake took.
     due: Option<Mark>,
+    saving: Saving<Emission<G>>,
+}
+
+/// What the watermarks come from is saved by its place.
+#[cfg(feature = "job")]
+fn saving<T, G: WatermarkGenerator<T>>(
+    link: Option<JobLink>,
+    emission: &mut Emission<G>,
+) -> Saving<Emission<G>> {
+    Saving::by_place(link, "timestamps", emission, Emission::save::<T>, Emission::load::<T>)
+}
+
+#[cfg(not(feature = "job"))]
+fn saving<T, G: WatermarkGenerator<T>>(
+    _: Option<JobLink>,
+    _: &mut Emission<G>,
+) -> Saving<Emission<G>> {
+    Saving::NONE
 }
 
 impl<T, Src, F, G> Source<T> for StampSource<Src, F, G>
@@ -131,13 +152,22 @@ where
 {
     #[inline]
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { source, timestamp, emission, due } = self;
+        let Self { source, timestamp, emission, due, saving } = self;
         if let Some(mark) = due.take()
             && intake.mark(mark).is_break()
         {
             return Fed::More;
         }
-        source.feed(cx, &mut Stamping { timestamp, emission, due, intake })
+        let mut error = None;
+        let mut stamping =
+            Stamping { timestamp, emission, due, saving, error: &mut error, intake };
+        let fed = source.feed(cx, &mut stamping);
+        if matches!(fed, Fed::End)
+            && let Err(error) = saving.end(emission)
+        {
+            return Fed::Failed(error);
+        }
+        error.map_or(fed, Fed::Failed)
     }
 
     #[inline]
@@ -152,6 +182,8 @@ struct Stamping<'a, F, G, K> {
     timestamp: &'a mut F,
     emission: &'a mut Emission<G>,
     due: &'a mut Option<Mark>,
+    saving: &'a mut Saving<Emission<G>>,
+    error: &'a mut Option<StreamError>,
     intake: &'a mut K,
 }
 
@@ -179,6 +211,12 @@ where
 
     #[inline(always)]
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
+        if let Mark::Barrier(checkpoint) = mark
+            && let Err(error) = self.saving.barrier(self.emission, checkpoint)
+        {
+            *self.error = Some(error);
+            return ControlFlow::Break(());
+        }
         if self.emission.passes(mark) { self.intake.mark(mark) } else { ControlFlow::Continue(()) }
     }
 }
