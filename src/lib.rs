@@ -185,6 +185,8 @@ pub mod prelude;
 #[doc(hidden)]
 pub mod __private;
 
+#[cfg(feature = "job")]
+pub use side_output_connect as connect;
 pub use side_output_core::error::StreamError;
 pub use side_output_core::operator::WindowStreams;
 pub use side_output_core::operator::{
