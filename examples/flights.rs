@@ -86,7 +86,8 @@ async fn run_durably(options: &Options, directory: &Path) -> Result<String, Stri
 
 #[cfg(not(all(feature = "job", not(test))))]
 async fn run_durably(_options: &Options, _directory: &Path) -> Result<String, String> {
-    Err("`--job` needs the feature `job`: cargo run --release --features job --example flights".to_owned())
+    Err("`--job` needs the feature `job`: cargo run --release --features job --example flights"
+        .to_owned())
 }
 
 fn print(text: &str) -> ExitCode {

@@ -53,7 +53,8 @@ impl Options {
                 Some("--rate") => {
                     let rate = arguments.next().ok_or("`--rate` needs a number")?;
                     let rate = rate.to_str().and_then(|rate| rate.parse().ok());
-                    options.rate = Some(rate.filter(|rate| *rate > 0).ok_or("`--rate` is no number")?);
+                    options.rate =
+                        Some(rate.filter(|rate| *rate > 0).ok_or("`--rate` is no number")?);
                 }
                 Some("--planes") => {
                     options.job.planes = arguments.next().ok_or("`--planes` needs a path")?.into();

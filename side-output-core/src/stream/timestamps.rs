@@ -1,6 +1,6 @@
-use super::source::pass_on;
 use super::data_stream::open;
 use super::saving::ByPlace;
+use super::source::pass_on;
 use super::{DataStream, Fed, Intake, JobLink, LedgerHandle, OperatorStreams, Saving, Source};
 use crate::error::StreamError;
 use crate::operator::AssignTimestamps;
@@ -159,8 +159,7 @@ where
             return Fed::More;
         }
         let mut error = None;
-        let mut stamping =
-            Stamping { timestamp, emission, due, saving, error: &mut error, intake };
+        let mut stamping = Stamping { timestamp, emission, due, saving, error: &mut error, intake };
         let fed = source.feed(cx, &mut stamping);
         if matches!(fed, Fed::End)
             && let Err(error) = saving.end(emission)
