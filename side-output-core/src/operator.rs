@@ -15,6 +15,8 @@ mod keyed_co_process;
 mod keyed_process;
 mod process;
 mod reconcile;
+#[cfg(feature = "job")]
+mod snapshot;
 mod split;
 mod timestamps;
 mod turn;

@@ -8,6 +8,7 @@
 //! Each can be walked without a copy, and built again from what the walk has shown; what is saved
 //! is sorted by key group.
 
+mod changes;
 mod index;
 mod key_group;
 mod key_hash;
@@ -21,6 +22,7 @@ mod table;
 mod timers;
 mod wheel;
 
+pub use self::changes::{Changes, Unsaved};
 pub use self::index::Index;
 pub use self::key_group::{ByKeyGroup, KEY_GROUPS, key_group, saved_hash};
 pub use self::key_hash::KeyHash;

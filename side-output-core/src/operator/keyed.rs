@@ -1,3 +1,6 @@
+#[cfg(feature = "job")]
+mod snapshot;
+
 use super::key_context::OwnKeyContext;
 use super::{AtEnd, Either, KeyedCoProcess, KeyedProcess, Operator, TimerChange};
 use crate::error::StreamError;
@@ -156,6 +159,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError> {
         self.cx.cx.set(at, self.watermark);
+        self.keys.touch(slot);
         let lent = self.keys.lend(slot);
         lent.swap_key(&mut self.cx.key);
         let routed = how.enter(&mut self.function, lent.state(), &mut self.cx, at, out);
@@ -221,6 +225,7 @@ impl<F: KeyedCoProcess> KeyedCore<F> {
     /// Forgets the key of a timer that does not fire, if there is nothing else of it.
     #[cold]
     fn drop_timer(&mut self, slot: u32) {
+        self.keys.touch(slot);
         let lent = self.keys.lend(slot);
         if F::is_empty(lent.state()) && lent.is_idle() {
             self.keys.remove(slot);

@@ -1,6 +1,10 @@
+#[cfg(feature = "job")]
+use super::snapshot::watermark;
 use super::{Either, Operator};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter};
+#[cfg(feature = "job")]
+use crate::state::{SavedState, Snapshot, SnapshotError, StateChanges};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 
@@ -234,5 +238,27 @@ impl<F: CoProcess> Operator for Co<F> {
 impl<F: CoProcess> fmt::Debug for Co<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Co").field("watermark", &self.watermark).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "job")]
+impl<F: Process> Snapshot for Processing<F> {
+    fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+        watermark::save(self.watermark, to)
+    }
+
+    fn load(&mut self, from: &SavedState) -> Result<(), SnapshotError> {
+        watermark::load(&mut self.watermark, from)
+    }
+}
+
+#[cfg(feature = "job")]
+impl<F: CoProcess> Snapshot for Co<F> {
+    fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+        watermark::save(self.watermark, to)
+    }
+
+    fn load(&mut self, from: &SavedState) -> Result<(), SnapshotError> {
+        watermark::load(&mut self.watermark, from)
     }
 }

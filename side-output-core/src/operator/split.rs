@@ -1,6 +1,10 @@
 use super::Operator;
+#[cfg(feature = "job")]
+use super::snapshot::watermark;
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter};
+#[cfg(feature = "job")]
+use crate::state::{SavedState, Snapshot, SnapshotError, StateChanges};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::marker::PhantomData;
@@ -141,5 +145,16 @@ impl<T, S: Splitter, M, F: SplitFn<T, S, M>> Operator for Split<T, S, F, M> {
 impl<T, S, F, M> fmt::Debug for Split<T, S, F, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Split").field("watermark", &self.watermark).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "job")]
+impl<T, S, F, M> Snapshot for Split<T, S, F, M> {
+    fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+        watermark::save(self.watermark, to)
+    }
+
+    fn load(&mut self, from: &SavedState) -> Result<(), SnapshotError> {
+        watermark::load(&mut self.watermark, from)
     }
 }

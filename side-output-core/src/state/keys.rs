@@ -1,4 +1,4 @@
-use super::{Index, KeyHash, Next, Slab, Timer, Timers, Times};
+use super::{Changes, Index, KeyHash, Next, Slab, Timer, Timers, Times, Unsaved};
 use crate::time::Timestamp;
 use std::fmt;
 use std::hash::Hash;
@@ -74,6 +74,8 @@ pub struct Keys<K, S> {
     timers: Timers,
     alarms: Timers,
     hash: KeyHash,
+    /// What has changed since the keys were saved, once they were.
+    changes: Option<Box<Changes<K>>>,
 }
 
 impl<K, S> Keys<K, S> {
@@ -145,7 +147,8 @@ impl<K: Hash + Eq, S> Keys<K, S> {
     #[must_use]
     pub fn new() -> Self {
         let (timers, alarms) = (Timers::new(), Timers::new());
-        Self { index: Index::new(), slots: Slab::new(), timers, alarms, hash: KeyHash::default() }
+        let (index, hash) = (Index::new(), KeyHash::default());
+        Self { index, slots: Slab::new(), timers, alarms, hash, changes: None }
     }
 
     /// The slot of `key`, made with the default state if there is none.
@@ -159,14 +162,25 @@ impl<K: Hash + Eq, S> Keys<K, S> {
         S: Default,
     {
         let hash = self.hash.of(&key);
-        let slots = &self.slots;
-        let is_key = |slot: u32| {
-            slots.get(slot).is_some_and(|slot| slot.key.as_ref().is_some_and(|k| *k == key))
-        };
-        match self.index.find(hash, is_key) {
+        match self.find_hashed(hash, &key) {
             Some(slot) => slot,
             None => self.insert(hash, key, S::default()),
         }
+    }
+
+    /// The slot of `key`, if it is here.
+    #[must_use]
+    pub fn find(&self, key: &K) -> Option<u32> {
+        self.find_hashed(self.hash.of(key), key)
+    }
+
+    #[inline(always)]
+    fn find_hashed(&self, hash: u64, key: &K) -> Option<u32> {
+        let slots = &self.slots;
+        let is_key = |slot: u32| {
+            slots.get(slot).is_some_and(|slot| slot.key.as_ref().is_some_and(|k| k == key))
+        };
+        self.index.find(hash, is_key)
     }
 
     fn insert(&mut self, hash: u64, key: K, state: S) -> u32 {
@@ -290,7 +304,32 @@ impl<K: Hash + Eq, S> Keys<K, S> {
             self.alarms.clear(&mut alarms);
         }
         self.index.remove(self.hash.of(&key), slot);
+        if let Some(changes) = &mut self.changes {
+            changes.remove(slot, key);
+        }
         self.sweep();
+    }
+
+    /// Notes that what the key in `slot` has is about to change. Of use once the keys were saved;
+    /// removing a key needs no such note.
+    #[inline]
+    pub fn touch(&mut self, slot: u32) {
+        if let Some(changes) = &mut self.changes {
+            changes.touch(slot);
+        }
+    }
+
+    /// What has changed since the last call: all there is the first time, or if it is to be `all`.
+    /// From now on changes are kept track of.
+    pub fn unsaved(&mut self, all: bool) -> Unsaved<K> {
+        match &mut self.changes {
+            Some(changes) if !all => changes.take(),
+            changes => {
+                let slots: Vec<_> = self.slots.iter().map(|(slot, _)| slot).collect();
+                *changes = Some(Box::new(Changes::since_saving(&slots)));
+                Unsaved { gone: Vec::new(), slots }
+            }
+        }
     }
 
     /// The next thing that is due at `watermark`, in order of time; a timer comes before the
