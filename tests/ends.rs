@@ -803,3 +803,97 @@ fn fault_20_a_flag_set_below_an_operator_reaches_the_stall_above_it() {
     assert!(matches!(error, StreamError::Stalled { output: "bad" }), "{error}");
     drop(bad);
 }
+
+/// Counts nothing, passes everything on.
+struct Pass;
+
+impl KeyedProcess for Pass {
+    type Key = u32;
+    type In = u32;
+    type State = ();
+    type Out = Two;
+
+    fn on_record(&mut self, n: u32, (): &mut (), _cx: &mut KeyedContext<Self>) -> impl Routes<Two> {
+        Two::Good(n)
+    }
+}
+
+#[test]
+fn fault_20_a_flag_set_below_any_wrapping_reaches_the_stall_above_it() {
+    use side_output::TestClock;
+    use std::time::Duration;
+    fn clock() -> TestClock {
+        TestClock::at(Timestamp::EPOCH)
+    }
+    fn second() -> Duration {
+        Duration::from_secs(1)
+    }
+    type Wrap = fn(DataStream<u32>) -> DataStream<u32>;
+    let wraps: [(&str, Wrap); 9] = [
+        ("map", |good| good.map(|n| n).boxed()),
+        ("filter", |good| good.filter(|_| true).boxed()),
+        ("union", |good| good.union(DataStream::from_stream(stream::empty()))),
+        ("idleness", |good| {
+            let idle = Watermarks::monotonous().with_idleness(second(), clock());
+            good.assign_timestamps(|n| Timestamp::from_secs((*n).into()), idle).boxed()
+        }),
+        ("stamp_with_clock", |good| good.stamp_with_clock(clock(), second()).boxed()),
+        ("advance_when_idle", |good| good.advance_when_idle(second(), clock()).boxed()),
+        ("process_with_clock", |good| {
+            let TwoStreams { good, bad } =
+                good.key_by(|n: &u32| n % 3).process_with_clock(Pass, clock());
+            bad.discard();
+            good.boxed()
+        }),
+        ("parallel", |good| {
+            let TwoStreams { good, bad } =
+                good.key_by(|n: &u32| n % 3).parallel(2).process(|| Pass);
+            bad.discard();
+            good.boxed()
+        }),
+        ("parallel on threads", |good| {
+            let spawn = |task| drop(std::thread::spawn(|| block_on(task)));
+            let TwoStreams { good, bad } =
+                good.key_by(|n: &u32| n % 3).parallel(2).process_on(spawn, || Pass);
+            bad.discard();
+            good.boxed()
+        }),
+    ];
+    // They wait for the stall watch side by side.
+    std::thread::scope(|scope| {
+        for (name, wrap) in wraps {
+            scope.spawn(move || {
+                let UpperStreams { good, bad } = upper().boxed();
+                let wrapped = wrap(good);
+                let (sender, receiver) = std::sync::mpsc::channel();
+                std::thread::spawn(move || {
+                    let read = wrapped.fail_on_stall().results().collect::<Vec<_>>();
+                    drop(sender.send(block_on(read).pop()));
+                });
+                let last = receiver.recv_timeout(Duration::from_secs(20));
+                let stalled = matches!(last, Ok(Some(Err(StreamError::Stalled { output: "bad" }))));
+                assert!(stalled, "{name}: {last:?}");
+                drop(bad);
+            });
+        }
+    });
+}
+
+#[test]
+fn fault_20_a_flag_set_while_another_reader_drives_is_not_lost() {
+    // The function sets the flag of one reader while the other one drives.
+    let UpperStreams { good, bad } = upper().boxed();
+    let slot = std::sync::Arc::new(std::sync::Mutex::new(None::<DataStream<u32>>));
+    let inner = std::sync::Arc::clone(&slot);
+    let TwoStreams { good, bad: mut lower } = good.split_with(move |n: u32| {
+        let mut slot = inner.lock().unwrap();
+        *slot = slot.take().map(DataStream::fail_on_stall);
+        Two::Bad(n)
+    });
+    *slot.lock().unwrap() = Some(good.boxed());
+    assert_eq!(block_on(lower.next()), Some(1));
+    let good = slot.lock().unwrap().take().unwrap();
+    lower.discard();
+    assert_stalled(good.results());
+    drop(bad);
+}

@@ -4,16 +4,18 @@ mod common;
 
 use common::assert_balanced;
 use futures::executor::block_on;
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use side_output::prelude::*;
-use side_output::stream::Source;
+use side_output::stream::{Intake, Source};
 use side_output::{
     BroadcastContext, BroadcastProcess, Configuration, Count, Element, EveryCount, KeyedContext,
-    KeyedProcess, LedgerHandle, TestClock, Window,
+    KeyedProcess, LedgerHandle, Mark, TestClock, Window,
 };
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 fn at(millis: i64) -> Timestamp {
@@ -428,4 +430,205 @@ fn fault_06_unread_counts_of_several_chunks_add_up() {
     let ledger = ledger.read();
     assert_balanced(&ledger);
     assert_eq!((ledger["large"].delivered, ledger["large"].discarded), (1, 799));
+}
+
+/// So many numbers behind an operator, then an idle input, and some more; and the ledger.
+fn with_a_pause(records: u32) -> (DataStream<u32>, LedgerHandle) {
+    let record = |n: u32| Element::record(n, at(i64::from(n)));
+    let pause = Element::Mark(Mark::Idle);
+    let elements =
+        (0..records).map(record).chain([pause]).chain((records..records + 5).map(record));
+    let OrdersStreams { regular, large } =
+        DataStream::from_elements(stream::iter(elements)).split_with(Orders::Regular);
+    large.discard();
+    let ledger = regular.ledger_handle().expect("an operator");
+    (regular.boxed(), ledger)
+}
+
+#[test]
+fn fault_06_a_record_that_a_merge_had_no_room_for_is_not_delivered() {
+    // The chunk or turn of 512 is full between the end of the pause and the record that ended it.
+    for records in 505..515 {
+        let (numbers, ledger) = with_a_pause(records);
+        let mut union = numbers.union(DataStream::from_stream(stream::empty()));
+        assert_eq!(block_on(union.next()), Some(0));
+        drop(union);
+        let ledger = ledger.read();
+        assert_balanced(&ledger);
+        assert_eq!(ledger["regular"].delivered, 1, "union, {records}");
+
+        for side in [true, false] {
+            let (numbers, upper) = with_a_pause(records);
+            let other = DataStream::from_stream(stream::empty());
+            let route = |n: u32, _: &mut Context<Orders>| Orders::Regular(n);
+            let (left, right) = if side { (numbers, other) } else { (other, numbers) };
+            let OrdersStreams { mut regular, large } =
+                left.connect(right).process_with(route, route);
+            large.discard();
+            let lower = regular.ledger_handle().unwrap();
+            assert_eq!(block_on(regular.next()), Some(0));
+            drop(regular);
+            assert_balanced(&upper.read());
+            assert_balanced(&lower.read());
+            let delivered = upper.read()["regular"].delivered;
+            assert_eq!(delivered, lower.read().received, "connect, {side}, {records}");
+        }
+    }
+}
+
+#[test]
+fn fault_06_a_record_that_ends_a_pause_is_not_delivered_before_it_is_read() {
+    let clock = TestClock::at(at(0));
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let OrdersStreams { regular, large } =
+        DataStream::from_stream(receiver).split_with(Orders::Regular);
+    large.discard();
+    let ledger = regular.ledger_handle().expect("an operator");
+    let mut elements = regular
+        .assign_timestamps(
+            |n| at(i64::from(*n)),
+            Watermarks::monotonous().with_idleness(millis(5), clock.clone()),
+        )
+        .elements();
+    assert!(elements.next().now_or_never().is_none());
+    clock.set(at(100));
+    assert_eq!(block_on(elements.next()).unwrap().unwrap(), Element::Mark(Mark::Idle));
+    sender.unbounded_send(7).unwrap();
+    assert_eq!(block_on(elements.next()).unwrap().unwrap(), Element::Mark(Mark::Active));
+    drop(elements);
+    let ledger = ledger.read();
+    assert_balanced(&ledger);
+    assert_eq!((ledger["regular"].delivered, ledger["regular"].discarded), (0, 1));
+}
+
+#[test]
+fn fault_06_what_no_partition_took_is_not_delivered() {
+    struct Taking(Arc<AtomicU32>);
+    impl KeyedProcess for Taking {
+        type Key = u32;
+        type In = u32;
+        type State = ();
+        type Out = Orders;
+        fn on_record(
+            &mut self,
+            order: u32,
+            (): &mut (),
+            _cx: &mut KeyedContext<Self>,
+        ) -> impl Routes<Orders> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Orders::Regular(order)
+        }
+    }
+    // Which tasks are polled, and which is dropped first.
+    for (polled, first) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        for count in [200, 20_000] {
+            let OrdersStreams { regular, large } =
+                stream::iter(0..count).split_with(Orders::Regular);
+            large.discard();
+            let ledger = regular.ledger_handle().expect("an operator");
+            let (taken, mut tasks) = (Arc::new(AtomicU32::new(0)), Vec::new());
+            let streams = regular
+                .key_by(|order: &u32| order % 64)
+                .parallel(2)
+                .process_on(|task| tasks.push(task), || Taking(Arc::clone(&taken)));
+            for _ in 0..3 {
+                let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+                _ = tasks[polled].poll_unpin(&mut cx);
+            }
+            drop(tasks.remove(first));
+            drop((tasks, streams));
+            let ledger = ledger.read();
+            assert_balanced(&ledger);
+            let taken = u64::from(taken.load(Ordering::Relaxed));
+            assert!(taken > 0);
+            assert_eq!(ledger["regular"].delivered, taken, "{polled}, {first}, {count}");
+        }
+    }
+}
+
+#[test]
+fn fault_06_what_a_union_did_not_hand_on_goes_back_to_the_input_it_came_from() {
+    // Three readers above each other have a chunk in hand each; the first input ends meanwhile.
+    for (left, right, rests) in [(100, 3000, 7), (600, 700, 2), (1, 1, 5), (2000, 10, 100)] {
+        for read in [1, 2, 150, 700] {
+            let input = |count: u32| {
+                // A chunk is what comes until the input rests.
+                let mut numbers = 0..count;
+                let mut rested = false;
+                let numbers = stream::poll_fn(move |cx| {
+                    if numbers.start % rests == 1 && !std::mem::replace(&mut rested, true) {
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    rested = false;
+                    Poll::Ready(numbers.next())
+                });
+                let OrdersStreams { regular, large } = numbers.split_with(Orders::Regular);
+                large.discard();
+                let ledger = regular.ledger_handle().expect("an operator");
+                (regular.boxed(), ledger)
+            };
+            let ((a, first), (b, second)) = (input(left), input(right));
+            let mut used = [0, 0];
+            let pair = a.map(|n| (0, n)).union(b.map(|n| (1, n)));
+            let mut nested = pair.map(|n| n).boxed().map(|n| n).boxed().map(|n| n).boxed();
+            for _ in 0..read.min(left + right) {
+                let (input, _): (usize, u32) = block_on(nested.next()).unwrap();
+                used[input] += 1;
+            }
+            drop(nested);
+            let (first, second) = (first.read(), second.read());
+            assert_balanced(&first);
+            assert_balanced(&second);
+            let delivered = [first["regular"].delivered, second["regular"].delivered];
+            assert_eq!(delivered, used, "{left}, {right}, {read}");
+        }
+    }
+}
+
+/// Takes so many records.
+struct Taking(Vec<u32>, usize);
+
+impl Intake<u32> for Taking {
+    fn record(&mut self, value: u32, _at: Timestamp) -> ControlFlow<()> {
+        self.0.push(value);
+        if self.0.len() < self.1 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn mark(&mut self, _mark: Mark) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn fault_06_a_union_may_be_handed_back_more_than_it_handed_on_last() {
+    // Its first input has odd numbers, the second one even ones; it may have ended by then.
+    let cases =
+        [(1000, 1000, 900, 899), (10, 3000, 2000, 1999), (3000, 10, 2000, 700), (3, 4, 7, 6)];
+    for (odd, even, take, back) in cases {
+        let input = |numbers: std::ops::Range<u32>| {
+            let OrdersStreams { regular, large } =
+                stream::iter(numbers).split_with(Orders::Regular);
+            large.discard();
+            let ledger = regular.ledger_handle().expect("an operator");
+            (regular.boxed(), ledger)
+        };
+        let ((first, odds), (second, evens)) = (input(0..odd), input(0..even));
+        let mut union = first.map(|n| 2 * n + 1).union(second.map(|n| 2 * n));
+        let mut taking = Taking(Vec::new(), take);
+        while taking.0.len() < take {
+            let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+            drop(union.feed(&mut cx, &mut taking));
+        }
+        // In two steps: what is left of a run goes back with the next one.
+        union.unread(back / 2);
+        union.unread(back - back / 2);
+        drop(union);
+        for (ledger, rest) in [(odds, 1), (evens, 0)] {
+            let ledger = ledger.read();
+            assert_balanced(&ledger);
+            let used = taking.0[..take - back].iter().filter(|n| *n % 2 == rest).count();
+            assert_eq!(ledger["regular"].delivered, used as u64, "{odd}, {even}, {take}, {back}");
+        }
+    }
 }

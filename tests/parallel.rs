@@ -222,3 +222,29 @@ fn an_input_of_which_everything_is_rejected_lets_others_run() {
     let mut main = streams.main;
     assert!(main.next().now_or_never().is_none());
 }
+
+#[test]
+fn a_partition_that_waits_keeps_one_waker() {
+    struct Counted;
+    impl std::task::Wake for Counted {
+        fn wake(self: std::sync::Arc<Self>) {}
+    }
+    let mut tasks = Vec::new();
+    let streams = DataStream::from_elements(stream::pending::<Element<Record>>())
+        .key_by(|record: &Record| record.0)
+        .parallel(2)
+        .process_on(|task| tasks.push(task), || Number);
+    let mut wakers = Vec::new();
+    for _ in 0..1000 {
+        for task in &mut tasks {
+            let waker = std::sync::Arc::new(Counted);
+            wakers.push(std::sync::Arc::downgrade(&waker));
+            let waker = std::task::Waker::from(waker);
+            assert!(task.poll_unpin(&mut std::task::Context::from_waker(&waker)).is_pending());
+        }
+    }
+    let kept = wakers.iter().filter(|waker| waker.strong_count() > 0).count();
+    assert_eq!(kept, 2, "one for each partition");
+    drop((tasks, streams));
+    assert!(wakers.iter().all(|waker| waker.strong_count() == 0));
+}

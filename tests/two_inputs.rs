@@ -428,9 +428,9 @@ impl KeyedBroadcastProcess for Timers {
         _cx: &mut Context<Lines>,
     ) -> impl Routes<Lines> {
         if update {
-            config.replace(())
+            config.replace(());
         } else {
-            config.remove()
+            config.remove();
         }
         None::<Lines>
     }
@@ -667,6 +667,62 @@ fn fault_22_chained_unions_share_equally() {
     // A chunk each in turn: none is more than one ahead.
     let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
     assert!(most - least <= 512, "{shares:?}");
+}
+
+#[test]
+fn every_input_of_a_union_that_fails_is_an_error_of_the_union() {
+    for failing in 0..3 {
+        let input = |input: u32| {
+            let numbers = stream::iter([Ok(10 * input), Ok(10 * input + 1)]);
+            let end = if input == failing {
+                stream::iter([Err(format!("input {input}"))]).right_stream()
+            } else {
+                stream::empty().left_stream()
+            };
+            DataStream::from_try_stream(numbers.chain(end))
+        };
+        let union = input(0).union([input(1), input(2)]);
+        let mut results = block_on(union.results().collect::<Vec<_>>());
+        let error = results.pop().unwrap().unwrap_err().to_string();
+        assert_eq!(error, format!("the stream failed: input {failing}"));
+        let read: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+        assert!(read.contains(&(10 * failing)) && read.contains(&(10 * failing + 1)), "{read:?}");
+    }
+}
+
+/// Reads a union of a wiring's stream and `other` as plain records, in a destination of the wiring;
+/// the error of the wiring, and whether the reader came to an end.
+fn union_in_a_wiring(fails: bool, other: DataStream<u32>) -> (Option<StreamError>, bool) {
+    let numbers = stream::iter([Ok(1), Ok(2), if fails { Err("wired") } else { Ok(3) }]);
+    let mut ended = false;
+    let end = &mut ended;
+    let read = move |stream: DataStream<u32>| async move {
+        drop(stream.union(other).collect::<Vec<_>>().await);
+        *end = true;
+    };
+    let run = DataStream::from_try_stream(numbers).split_with(One::Any).wire().any(read).run();
+    let error = block_on(run).err();
+    (error, ended)
+}
+
+#[splitter]
+enum One {
+    Any(u32),
+}
+
+#[test]
+fn a_plain_reader_of_a_union_sees_no_error_that_is_returned_elsewhere() {
+    let open = DataStream::from_stream(stream::iter([7]).chain(stream::pending()));
+    let (error, ended) = union_in_a_wiring(true, open);
+    assert_eq!((error.unwrap().to_string().as_str(), ended), ("the stream failed: wired", true));
+    let (error, ended) = union_in_a_wiring(false, DataStream::from_stream(stream::iter([7])));
+    assert!(error.is_none() && ended);
+    // The error of the other input is returned nowhere else: a plain reader panics at it.
+    let torn = DataStream::from_try_stream(stream::iter([Ok(7), Err("torn")]));
+    let (error, ended) = union_in_a_wiring(false, torn);
+    let error = error.unwrap().to_string();
+    assert!(error.contains("the destination of output `any` failed") && !ended, "{error}");
+    assert!(error.contains("torn"), "{error}");
 }
 
 #[test]

@@ -28,9 +28,8 @@ const RIGHT: usize = 1;
 /// lower one of both, see [`Alignment::connected`]. An input that ends early leaves the time to
 /// the other.
 pub struct ConnectSource<T, A: Source<T>, U, B: Source<U>> {
-    /// `None` after its end, as the other.
-    left: Option<DataStream<T, A>>,
-    right: Option<DataStream<U, B>>,
+    left: DataStream<T, A>,
+    right: DataStream<U, B>,
     merge: Merge<Either<T, U>>,
     /// The first input waits for the end of the second.
     right_first: bool,
@@ -40,36 +39,46 @@ impl<T, A: Source<T>, U, B: Source<U>> ConnectSource<T, A, U, B> {
     pub(super) fn new(left: DataStream<T, A>, right: DataStream<U, B>, right_first: bool) -> Self {
         let mut merge = Merge::new(Alignment::connected(2), 2);
         merge.set_unread(LEFT, right_first);
-        Self { left: Some(left), right: Some(right), merge, right_first }
+        Self { left, right, merge, right_first }
     }
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T, A, U, B> {
     fn feed<K: Intake<Either<T, U>>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
         let Self { left, right, merge, right_first } = self;
-        merge.feed(
-            &mut (left, right),
-            intake,
-            |merge, (left, right), input, intake| {
-                if input == LEFT {
-                    if *right_first && right.is_some() {
-                        return ReadStep::Nothing;
-                    }
-                    return merge.read(LEFT, left, Either::Left, cx, intake);
+        merge.feed(&mut (left, right), intake, |merge, (left, right), input, intake| {
+            if input == LEFT {
+                if *right_first && !merge.has_ended(RIGHT) {
+                    return ReadStep::Nothing;
                 }
-                let merged = merge.read(RIGHT, right, Either::Right, cx, intake);
-                if right.is_none() {
-                    merge.set_unread(LEFT, false);
-                }
-                merged
-            },
-            |(left, right)| left.is_none() && right.is_none(),
-        )
+                return merge.read(LEFT, *left, Either::Left, cx, intake);
+            }
+            let merged = merge.read(RIGHT, *right, Either::Right, cx, intake);
+            if merge.has_ended(RIGHT) {
+                merge.set_unread(LEFT, false);
+            }
+            merged
+        })
+    }
+
+    fn unread(&mut self, records: usize) {
+        let Self { left, right, merge, .. } = self;
+        merge.take_back(records, |input, records| {
+            if input == LEFT { left.unread(records) } else { right.unread(records) }
+        });
     }
 
     fn fail_on_stall(&mut self) {
-        self.left.iter_mut().for_each(Source::fail_on_stall);
-        self.right.iter_mut().for_each(Source::fail_on_stall);
+        Source::fail_on_stall(&mut self.left);
+        Source::fail_on_stall(&mut self.right);
+    }
+}
+
+impl<T, A: Source<T>, U, B: Source<U>> Drop for ConnectSource<T, A, U, B> {
+    fn drop(&mut self) {
+        for input in self.merge.waiting() {
+            if input == LEFT { self.left.unread(1) } else { self.right.unread(1) }
+        }
     }
 
     fn job(&self) -> Option<JobLink> {

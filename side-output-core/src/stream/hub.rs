@@ -27,6 +27,9 @@ pub(super) struct Core<S: Streamed, D> {
     /// Who drives has it; `None` also after the end.
     pub(super) seat: Option<Box<Seat<S, D>>>,
     pub(super) lanes: S::Lanes,
+    /// Whoever drives next is to ask the input for an error where that stalls: it may be underway
+    /// when a reader wants it.
+    pub(super) fail_on_stall: bool,
     /// How the stream ended.
     pub(super) end: Option<Result<(), StreamError>>,
 }
@@ -154,7 +157,7 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         let staged = Staged { lanes: S::Lanes::default(), gone: None };
         let waker = Waker::from(Arc::clone(&board));
         let seat = Some(Box::new(Seat { driver, staged, waker }));
-        let core = Core { seat, lanes: S::Lanes::default(), end: None };
+        let core = Core { seat, lanes: S::Lanes::default(), fail_on_stall: false, end: None };
         Arc::new(Self { core: Mutex::new(core), board, job })
     }
 

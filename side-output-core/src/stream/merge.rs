@@ -1,3 +1,4 @@
+use super::source::CHUNK;
 use super::{Fed, Intake, Source};
 use crate::error::StreamError;
 use crate::time::{Alignment, Barriers, Mark, Marks, Timestamp};
@@ -14,14 +15,62 @@ pub(super) struct Merge<X> {
     barriers: Barriers,
     /// What the intake had no room for.
     pending: VecDeque<Deferred<X>>,
-    inputs: usize,
+    /// Which inputs have ended. They are kept: records of them may be unread.
+    ended: Vec<bool>,
+    /// The input that failed.
+    failed: Option<usize>,
     /// Whose turn is next.
     turn: usize,
+    handed: Handed,
+}
+
+/// How many of the last records came from which input, in their order: those that may be unread.
+struct Handed {
+    /// Without the last one.
+    runs: VecDeque<(usize, usize)>,
+    input: usize,
+    records: usize,
+}
+
+/// For how many runs it is known where they came from: a reader that hands records on in chunks has
+/// not more than a few chunks in hand.
+const RUNS: usize = 8 * CHUNK;
+
+impl Handed {
+    /// The next records come from `input`.
+    fn begin(&mut self, input: usize) {
+        if input == self.input {
+            return;
+        }
+        if self.records > 0 {
+            if self.runs.len() == RUNS {
+                self.runs.pop_front();
+            }
+            self.runs.push_back((self.input, self.records));
+        }
+        (self.input, self.records) = (input, 0);
+    }
+
+    /// The last of them that are known, at most `records`, from the end.
+    fn take_back(&mut self, mut records: usize, mut unread: impl FnMut(usize, usize)) {
+        loop {
+            let back = records.min(self.records);
+            self.records -= back;
+            records -= back;
+            unread(self.input, back);
+            if records == 0 {
+                return;
+            }
+            let Some(run) = self.runs.pop_back() else { return };
+            (self.input, self.records) = run;
+        }
+    }
 }
 
 /// What is still to be handed on.
 enum Deferred<X> {
-    Record(X, Timestamp),
+    /// A record of this input.
+    Record(usize, X, Timestamp),
     Mark(Mark),
     /// The end of this input.
     End(usize),
@@ -41,8 +90,37 @@ pub(super) enum ReadStep {
 
 impl<X> Merge<X> {
     pub(super) fn new(alignment: Alignment, inputs: usize) -> Self {
-        let barriers = Barriers::new(inputs);
-        Self { alignment, barriers, pending: VecDeque::new(), inputs, turn: 0 }
+        Self {
+            alignment,
+            barriers: Barriers::new(inputs),
+            pending: VecDeque::new(),
+            ended: vec![false; inputs],
+            failed: None,
+            turn: 0,
+            handed: Handed { runs: VecDeque::new(), input: 0, records: 0 },
+        }
+    }
+
+    pub(super) fn has_ended(&self, input: usize) -> bool {
+        self.ended[input]
+    }
+
+    /// The input that failed, if one did.
+    pub(super) const fn failed(&self) -> Option<usize> {
+        self.failed
+    }
+
+    /// Shows to `unread` how many of the last `records` came from which input.
+    pub(super) fn take_back(&mut self, records: usize, unread: impl FnMut(usize, usize)) {
+        self.handed.take_back(records, unread);
+    }
+
+    /// Of which inputs records wait here that nobody will read any more.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
+        self.pending.iter().filter_map(|pending| match pending {
+            Deferred::Record(input, ..) => Some(*input),
+            Deferred::Mark(_) | Deferred::End(_) => None,
+        })
     }
 
     /// Notes whether `input` is read at all.
@@ -50,51 +128,53 @@ impl<X> Merge<X> {
         self.barriers.set_unread(input, unread);
     }
 
-    /// Reads the inputs in turns, by `read`, until the intake asks to stop or all have nothing;
-    /// the end once `ended` holds.
+    /// Reads the inputs in turns, by `read`, until the intake asks to stop or all have nothing.
     pub(super) fn feed<S, K: Intake<X>>(
         &mut self,
         inputs: &mut S,
         intake: &mut K,
         mut read: impl FnMut(&mut Self, &mut S, usize, &mut K) -> ReadStep,
-        ended: impl Fn(&S) -> bool,
     ) -> Fed {
-        let first = self.turn;
-        self.turn = (first + 1) % self.inputs;
+        let (first, count) = (self.turn, self.ended.len());
+        self.turn = (first + 1) % count;
         loop {
             let mut changed = false;
-            for turn in 0..self.inputs {
+            for turn in 0..count {
                 if self.flush(intake).is_break() {
                     return Fed::More;
                 }
-                match read(self, inputs, (first + turn) % self.inputs, intake) {
+                let input = (first + turn) % count;
+                match read(self, inputs, input, intake) {
                     ReadStep::Nothing => {}
                     ReadStep::Changed => changed = true,
                     ReadStep::Stopped => return Fed::More,
-                    ReadStep::Failed(error) => return Fed::Failed(error),
+                    ReadStep::Failed(error) => {
+                        self.failed = Some(input);
+                        return Fed::Failed(error);
+                    }
                 }
             }
             if !changed && self.pending.is_empty() {
-                return if ended(inputs) { Fed::End } else { Fed::Pending };
+                return if self.ended.iter().all(|ended| *ended) { Fed::End } else { Fed::Pending };
             }
         }
     }
 
-    /// Reads one input, which is `None` after its end.
+    /// Reads one input.
     pub(super) fn read<T, Src: Source<T>, K: Intake<X>>(
         &mut self,
         input: usize,
-        source: &mut Option<Src>,
+        source: &mut Src,
         wrap: impl Fn(T) -> X,
         cx: &mut Context<'_>,
         intake: &mut K,
     ) -> ReadStep {
-        if self.barriers.is_blocked(input) {
+        if self.ended[input] || self.barriers.is_blocked(input) {
             return ReadStep::Nothing;
         }
-        let Some(reading) = source else { return ReadStep::Nothing };
+        self.handed.begin(input);
         let mut entrance = Entrance { input, wrap, merge: self, intake, full: false, cut: false };
-        let fed = reading.feed(cx, &mut entrance);
+        let fed = source.feed(cx, &mut entrance);
         let Entrance { full, cut, .. } = entrance;
         match fed {
             Fed::Failed(error) => ReadStep::Failed(error),
@@ -108,7 +188,7 @@ impl<X> Merge<X> {
             }
             Fed::Pending => ReadStep::Nothing,
             Fed::End => {
-                *source = None;
+                self.ended[input] = true;
                 self.barriers.on_end(input);
                 self.pending.push_back(Deferred::End(input));
                 let marks = self.alignment.on_watermark(input, Timestamp::MAX);
@@ -128,7 +208,11 @@ impl<X> Merge<X> {
     fn flush<K: Intake<X>>(&mut self, intake: &mut K) -> ControlFlow<()> {
         while let Some(pending) = self.pending.pop_front() {
             match pending {
-                Deferred::Record(value, at) => intake.record(value, at)?,
+                Deferred::Record(input, value, at) => {
+                    self.handed.begin(input);
+                    self.handed.records += 1;
+                    intake.record(value, at)?;
+                }
                 Deferred::Mark(mark) => intake.mark(mark)?,
                 Deferred::End(input) => intake.input_end(input)?,
             }
@@ -181,8 +265,9 @@ impl<T, X, W: Fn(T) -> X, K: Intake<X>> Intake<T> for Entrance<'_, W, X, K> {
         }
         let value = (self.wrap)(value);
         if self.full {
-            self.merge.pending.push_back(Deferred::Record(value, at));
+            self.merge.pending.push_back(Deferred::Record(self.input, value, at));
         } else {
+            self.merge.handed.records += 1;
             self.full = self.intake.record(value, at).is_break();
         }
         self.flow()

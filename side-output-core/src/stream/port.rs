@@ -170,9 +170,7 @@ impl<S: StreamAt<I>, D: Driver<S>, const I: usize> Fill<S::Payload> for HubOutpu
     fn fail_on_stall(&mut self) {
         self.hub.board.lock().ports[I].fail_on_stall = true;
         // Who waits for this output also waits for what the input of its operator waits for.
-        if let Some(seat) = &mut self.hub.core.lock().seat {
-            seat.driver.fail_on_stall();
-        }
+        self.hub.core.lock().fail_on_stall = true;
     }
 
     fn ledger(&self) -> Option<LedgerHandle> {

@@ -276,7 +276,7 @@ impl<C: Clock> Idleness for IdleAfter<C> {
 
 /// Reads a stream and declares it idle when nothing comes for too long. The stream's own idleness
 /// is dropped: its watermarks are, and nobody would wait for what made it idle.
-pub struct IdleSource<T, Src, I> {
+pub struct IdleSource<T, Src: Source<T>, I> {
     source: Src,
     idleness: I,
     idle: bool,
@@ -284,7 +284,7 @@ pub struct IdleSource<T, Src, I> {
     held: Option<(T, Timestamp)>,
 }
 
-impl<T, Src, I> IdleSource<T, Src, I> {
+impl<T, Src: Source<T>, I> IdleSource<T, Src, I> {
     const fn new(source: Src, idleness: I) -> Self {
         Self { source, idleness, idle: false, held: None }
     }
@@ -328,7 +328,15 @@ impl<T, Src: Source<T>, I: Idleness> Source<T> for IdleSource<T, Src, I> {
     pass_on!(source);
 }
 
-impl<T, Src, I: fmt::Debug> fmt::Debug for IdleSource<T, Src, I> {
+impl<T, Src: Source<T>, I> Drop for IdleSource<T, Src, I> {
+    fn drop(&mut self) {
+        if self.held.is_some() {
+            self.source.unread(1);
+        }
+    }
+}
+
+impl<T, Src: Source<T>, I: fmt::Debug> fmt::Debug for IdleSource<T, Src, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IdleSource")
             .field("idleness", &self.idleness)

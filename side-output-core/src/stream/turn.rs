@@ -86,10 +86,15 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         }
         let wait = match state.room(own) {
             Ok(room) => match core.seat.take() {
-                Some(seat) => {
+                Some(mut seat) => {
                     state.begin();
                     // Whatever was in the way is so no more.
                     state.ports[own].stalled_by = None;
+                    let asked = mem::take(&mut core.fail_on_stall);
+                    drop((state, core));
+                    if asked {
+                        seat.driver.fail_on_stall();
+                    }
                     return Ok((seat, room));
                 }
                 // Somebody else drives. The seat comes back under the lock that is held here, so

@@ -1,18 +1,14 @@
 use super::merge::Merge;
 use super::{BoxSource, DataStream, Fed, Intake, JobLink, Source};
-use crate::time::{Alignment, Mark, Timestamp};
+use crate::time::Alignment;
 use std::fmt;
 use std::mem;
-use std::ops::ControlFlow;
 use std::task::Context;
 
 /// Reads several streams as one; see [`DataStream::union`].
 pub struct UnionSource<T> {
-    /// `None` after its end.
-    inputs: Vec<Option<BoxSource<T>>>,
+    inputs: Vec<BoxSource<T>>,
     merge: Merge<T>,
-    /// How many of the last records came from which input, in their order: those that may be unread.
-    handed: Vec<(usize, usize)>,
     /// It was read: what its inputs have said so far is in the merge.
     read: bool,
 }
@@ -20,12 +16,7 @@ pub struct UnionSource<T> {
 impl<T> UnionSource<T> {
     fn new(inputs: Vec<BoxSource<T>>) -> Self {
         let merge = Merge::new(Alignment::union(inputs.len()), inputs.len());
-        Self {
-            inputs: inputs.into_iter().map(Some).collect(),
-            merge,
-            handed: Vec::new(),
-            read: false,
-        }
+        Self { inputs, merge, read: false }
     }
 }
 
@@ -97,81 +88,48 @@ impl<T: Send + 'static> UnionInputs<T> for Vec<DataStream<T>> {
 
 impl<T> Source<T> for UnionSource<T> {
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { inputs, merge, handed, read } = self;
+        let Self { inputs, merge, read } = self;
         *read = true;
-        handed.clear();
-        merge.feed(
-            inputs,
-            intake,
-            |merge, inputs, input, intake| {
-                let mut counting = Counting { intake, records: 0 };
-                let merged =
-                    merge.read(input, &mut inputs[input], |value| value, cx, &mut counting);
-                handed.push((input, counting.records));
-                merged
-            },
-            |inputs| inputs.iter().all(Option::is_none),
-        )
+        merge.feed(inputs, intake, |merge, inputs, input, intake| {
+            merge.read(input, &mut inputs[input], |value| value, cx, intake)
+        })
     }
 
     fn resumes() -> bool {
         true
     }
 
-    fn unread(&mut self, mut records: usize) {
-        while records > 0
-            && let Some((input, count)) = self.handed.pop()
-        {
-            let unread = count.min(records);
-            records -= unread;
-            if unread < count {
-                self.handed.push((input, count - unread));
-            }
-            if let Some(source) = &mut self.inputs[input] {
-                source.unread(unread);
-            }
-        }
+    fn unread(&mut self, records: usize) {
+        let Self { inputs, merge, .. } = self;
+        merge.take_back(records, |input, records| inputs[input].unread(records));
     }
 
     fn discard(&mut self) {
-        self.inputs.iter_mut().flatten().for_each(BoxSource::discard);
+        self.inputs.iter_mut().for_each(BoxSource::discard);
     }
 
     fn fail_on_stall(&mut self) {
-        self.inputs.iter_mut().flatten().for_each(BoxSource::fail_on_stall);
+        self.inputs.iter_mut().for_each(BoxSource::fail_on_stall);
     }
 
     fn job(&self) -> Option<JobLink> {
-        self.inputs.iter().flatten().find_map(BoxSource::job)
+        self.inputs.iter().find_map(BoxSource::job)
     }
 
     fn is_reported(&self) -> bool {
-        self.inputs.iter().flatten().all(BoxSource::is_reported)
+        self.merge.failed().is_some_and(|input| self.inputs[input].is_reported())
     }
 
     fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
-        if self.read || self.inputs.iter().any(Option::is_none) {
-            return None;
+        if self.read { None } else { Some(mem::take(&mut self.inputs)) }
+    }
+}
+
+impl<T> Drop for UnionSource<T> {
+    fn drop(&mut self) {
+        for input in self.merge.waiting() {
+            self.inputs[input].unread(1);
         }
-        mem::take(&mut self.inputs).into_iter().collect()
-    }
-}
-
-/// Counts the records that an input hands on.
-struct Counting<'a, K> {
-    intake: &'a mut K,
-    records: usize,
-}
-
-impl<T, K: Intake<T>> Intake<T> for Counting<'_, K> {
-    #[inline]
-    fn record(&mut self, value: T, at: Timestamp) -> ControlFlow<()> {
-        self.records += 1;
-        self.intake.record(value, at)
-    }
-
-    fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
-        self.intake.mark(mark)
     }
 }
 

@@ -25,6 +25,7 @@ pub struct DealtSource<T> {
     table: Arc<Exchange<T>>,
     partition: usize,
     chunk: Chunk<T>,
+    unread: usize,
 }
 
 struct Exchange<T> {
@@ -33,27 +34,36 @@ struct Exchange<T> {
 }
 
 struct Dealer<T> {
-    /// Taken out by the partition that reads.
-    input: Option<Box<dyn Deal<T> + Send>>,
+    /// Taken out by the partition that reads. It stays after its end: some of it may be unread.
+    input: Option<DealtInput<T>>,
     lanes: Vec<Lane<T>>,
     /// Partitions whose task is gone: what comes for them is dropped.
     closed: Vec<bool>,
     end: Option<Result<(), StreamError>>,
+    /// What was dealt to partitions whose task is gone.
+    unread: usize,
+    /// The input is to be asked for an error where it stalls.
+    fail_on_stall: bool,
 }
 
-/// All that wait, for the input or for each other. They are few, so they are woken together.
-struct WaitingPartitions(Mutex<Vec<Waker>>);
+type DealtInput<T> = Box<dyn Deal<T> + Send>;
+
+/// Those that wait, for the input or for each other: a place for each partition. They are few, so
+/// they are woken together.
+struct WaitingPartitions(Mutex<Vec<Option<Waker>>>);
 
 impl WaitingPartitions {
-    fn add(&self, waker: &Waker) {
+    /// Lets a partition wait; the waker that it had, to be dropped without a lock.
+    fn add(&self, partition: usize, waker: &Waker) -> Option<Waker> {
         let mut wakers = self.0.lock();
-        if !wakers.iter().any(|known| known.will_wake(waker)) {
-            wakers.push(waker.clone());
+        match &mut wakers[partition] {
+            Some(known) if known.will_wake(waker) => None,
+            place => place.replace(waker.clone()),
         }
     }
 
     fn wake_all(&self) {
-        let wakers = mem::take(&mut *self.0.lock());
+        let wakers: Vec<_> = self.0.lock().iter_mut().filter_map(Option::take).collect();
         wake_all(wakers);
     }
 }
@@ -67,6 +77,10 @@ impl Wake for WaitingPartitions {
 /// The input and the function that says whose a record is.
 trait Deal<T> {
     fn deal(&mut self, cx: &mut Context<'_>, lanes: &mut [Lane<T>]) -> Fed;
+
+    fn unread(&mut self, records: usize);
+
+    fn fail_on_stall(&mut self);
 }
 
 struct Hashed<T, F> {
@@ -78,6 +92,14 @@ impl<T, K: Hash, F: FnMut(&T) -> K> Deal<T> for Hashed<T, F> {
     fn deal(&mut self, cx: &mut Context<'_>, lanes: &mut [Lane<T>]) -> Fed {
         let mut dealing = Dealing { key: &mut self.key, lanes, taken: 0 };
         self.stream.feed(cx, &mut dealing)
+    }
+
+    fn unread(&mut self, records: usize) {
+        self.stream.unread(records);
+    }
+
+    fn fail_on_stall(&mut self) {
+        Source::fail_on_stall(&mut self.stream);
     }
 }
 
@@ -128,21 +150,22 @@ where
         lanes: (0..partitions).map(|_| Lane::new()).collect(),
         closed: vec![false; partitions],
         end: None,
+        unread: 0,
+        fail_on_stall: false,
     };
-    let table = Exchange {
-        dealer: Mutex::new(dealer),
-        wakers: Arc::new(WaitingPartitions(Mutex::new(Vec::new()))),
+    let wakers = WaitingPartitions(Mutex::new(vec![None; partitions]));
+    let table = Arc::new(Exchange { dealer: Mutex::new(dealer), wakers: Arc::new(wakers) });
+    let source = |partition| {
+        let table = Arc::clone(&table);
+        DealtSource { table, partition, chunk: Chunk::new(), unread: 0 }
     };
-    let table = Arc::new(table);
-    (0..partitions)
-        .map(|partition| DealtSource { table: Arc::clone(&table), partition, chunk: Chunk::new() })
-        .collect()
+    (0..partitions).map(source).collect()
 }
 
 impl<T> Source<T> for DealtSource<T> {
     #[inline]
     fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { table, partition, chunk } = self;
+        let Self { table, partition, chunk, .. } = self;
         chunk.feed_from(intake, |chunk, _| {
             let fed = table.refill(*partition, cx, chunk.recycle());
             chunk.load();
@@ -153,20 +176,26 @@ impl<T> Source<T> for DealtSource<T> {
     fn resumes() -> bool {
         true
     }
-}
 
-type DealtInput<T> = Box<dyn Deal<T> + Send>;
+    fn unread(&mut self, records: usize) {
+        self.unread += records;
+    }
+
+    fn fail_on_stall(&mut self) {
+        self.table.dealer.lock().fail_on_stall = true;
+    }
+}
 
 impl<T> Exchange<T> {
     /// Takes what is there for a partition, and reads the input if nothing is.
     fn refill(&self, partition: usize, cx: &Context<'_>, into: &mut Lane<T>) -> Fed {
         // What is read may all be for others, or for nobody: a poll has an end.
         for _ in 0..TURNS {
-            let (input, partitions) = match self.take_input(partition, cx, into) {
+            let input = match self.take_input(partition, cx, into) {
                 Ok(input) => input,
                 Err(fed) => return fed,
             };
-            if self.read(input, partitions) {
+            if self.read(input) {
                 return Fed::Pending;
             }
         }
@@ -179,7 +208,7 @@ impl<T> Exchange<T> {
         partition: usize,
         cx: &Context<'_>,
         into: &mut Lane<T>,
-    ) -> Result<(DealtInput<T>, usize), Fed> {
+    ) -> Result<DealtInput<T>, Fed> {
         let Self { dealer, wakers } = self;
         let mut dealer = dealer.lock();
         let lane = &mut dealer.lanes[partition];
@@ -194,43 +223,52 @@ impl<T> Exchange<T> {
             return Err(Fed::from(end.clone()));
         }
         // Under the lock, so that whoever changes what is looked at here will wake us.
-        wakers.add(cx.waker());
+        let old = wakers.add(partition, cx.waker());
         let Dealer { lanes, closed, .. } = &*dealer;
         let full = |(lane, closed): (&Lane<T>, &bool)| !closed && lane.len() >= CAPACITY;
-        if lanes.iter().zip(closed).any(full) {
-            return Err(Fed::Pending);
-        }
-        match dealer.input.take() {
-            Some(input) => Ok((input, dealer.lanes.len())),
-            // Another one reads; it wakes us when it has found something.
-            None => Err(Fed::Pending),
-        }
+        let input = if lanes.iter().zip(closed).any(full) { None } else { dealer.input.take() };
+        // Dropping a waker may drop a task: not under the lock.
+        drop(dealer);
+        drop(old);
+        // If another one reads, it wakes us when it has found something.
+        input.ok_or(Fed::Pending)
     }
 
     /// Reads what is ready, for all partitions, and gives the input back: if it panics, it ends with
     /// an error for all of them.
     ///
     /// True if nothing is: then the input wakes all of us.
-    fn read(&self, mut input: DealtInput<T>, partitions: usize) -> bool {
+    fn read(&self, mut input: DealtInput<T>) -> bool {
         let Self { dealer, wakers } = self;
-        let mut dealt: Vec<Lane<T>> = (0..partitions).map(|_| Lane::new()).collect();
+        let (mut dealt, asked): (Vec<Lane<T>>, _) = {
+            let mut dealer = dealer.lock();
+            let lanes = dealer.lanes.iter().map(|_| Lane::new()).collect();
+            (lanes, mem::take(&mut dealer.fail_on_stall))
+        };
         let waker = Waker::from(Arc::clone(wakers));
-        let deal = || input.deal(&mut Context::from_waker(&waker), &mut dealt);
+        let deal = || {
+            if asked {
+                input.fail_on_stall();
+            }
+            input.deal(&mut Context::from_waker(&waker), &mut dealt)
+        };
         let fed = catch_unwind(AssertUnwindSafe(deal))
             .unwrap_or_else(|panic| Fed::Failed(StreamError::from_panic(&*panic)));
         let waits = matches!(fed, Fed::Pending) && dealt.iter().all(Lane::is_empty);
-        let mut input = Some(input);
         {
             let mut dealer = dealer.lock();
-            let Dealer { lanes, closed, input: seat, end } = &mut *dealer;
+            let Dealer { input: seat, lanes, closed, end, unread, .. } = &mut *dealer;
             for ((lane, dealt), closed) in lanes.iter_mut().zip(&mut dealt).zip(closed) {
-                // What stays behind is dropped after the lock.
-                if !*closed {
+                if *closed {
+                    // It stays behind, and is dropped after the lock.
+                    *unread += dealt.len();
+                } else {
                     lane.append(dealt);
                 }
             }
+            *seat = Some(input);
             match fed {
-                Fed::More | Fed::Pending => *seat = input.take(),
+                Fed::More | Fed::Pending => {}
                 Fed::End => *end = Some(Ok(())),
                 Fed::Failed(error) => *end = Some(Err(error)),
             }
@@ -242,9 +280,18 @@ impl<T> Exchange<T> {
         for lane in &mut dealt {
             shelter.run(|| lane.clear());
         }
-        shelter.run(|| drop(input));
         shelter.leave();
         waits
+    }
+}
+
+impl<T> Drop for Exchange<T> {
+    fn drop(&mut self) {
+        let mut dealer = self.dealer.lock();
+        let unread = dealer.unread;
+        if let Some(input) = &mut dealer.input {
+            input.unread(unread);
+        }
     }
 }
 
@@ -253,7 +300,9 @@ impl<T> Drop for DealtSource<T> {
         let mut lane = {
             let mut dealer = self.table.dealer.lock();
             dealer.closed[self.partition] = true;
-            mem::take(&mut dealer.lanes[self.partition])
+            let lane = mem::take(&mut dealer.lanes[self.partition]);
+            dealer.unread += self.unread + self.chunk.len() + lane.len();
+            lane
         };
         let mut shelter = Shelter::default();
         shelter.run(|| self.table.wakers.wake_all());

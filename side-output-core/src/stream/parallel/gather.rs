@@ -3,7 +3,7 @@ use crate::error::StreamError;
 use crate::output::{Account, Collect};
 use crate::stream::Streamed;
 use crate::stream::{Driver, Fed};
-use crate::sync::{Mutex, Shelter};
+use crate::sync::{Mutex, Shelter, contain, wake_all};
 use crate::time::{Alignment, Barriers, Mark, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,12 +30,21 @@ pub(super) struct PartitionQueue<S> {
     pub(super) end: Option<Result<(), StreamError>>,
     /// Nobody reads any more.
     pub(super) closed: bool,
+    /// The task is to ask its input for an error where that stalls.
+    pub(super) fail_on_stall: bool,
     pub(super) task: Option<Waker>,
 }
 
 impl<S> PartitionQueue<S> {
     fn new() -> Self {
-        Self { items: VecDeque::new(), held: 0, end: None, closed: false, task: None }
+        Self {
+            items: VecDeque::new(),
+            held: 0,
+            end: None,
+            closed: false,
+            fail_on_stall: false,
+            task: None,
+        }
     }
 }
 
@@ -233,6 +242,17 @@ impl<S: Streamed, Tk: Future<Output = ()> + Unpin> Driver<S> for Gather<S, Tk> {
 
     fn held(&self) -> u64 {
         self.held.iter().sum()
+    }
+
+    fn fail_on_stall(&mut self) {
+        let ask = |pipe: &Mutex<PartitionQueue<S>>| {
+            let mut pipe = pipe.lock();
+            pipe.fail_on_stall = true;
+            pipe.task.take()
+        };
+        let tasks: Vec<_> = self.pipes.pipes.iter().filter_map(ask).collect();
+        // Not to lose the operator by the panic of a waker.
+        contain(|| wake_all(tasks));
     }
 }
 

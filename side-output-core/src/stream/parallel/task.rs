@@ -8,6 +8,7 @@ use crate::stream::{Driver, Fed};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -78,9 +79,13 @@ impl<S: Streamed, D: Driver<S>> Future for PartitionTask<S, D> {
                 }
                 let old = pipe.task.replace(cx.waker().clone());
                 let full = pipe.items.len() >= CAPACITY;
+                let asked = mem::take(&mut pipe.fail_on_stall);
                 // Dropping a waker may drop a task: not under the lock.
                 drop(pipe);
                 drop(old);
+                if asked {
+                    driver.fail_on_stall();
+                }
                 if full {
                     // It may not know: what was only counted wakes nobody.
                     this.pipes.wake_reader();

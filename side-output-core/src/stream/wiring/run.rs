@@ -45,7 +45,10 @@ impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
 
     /// Takes the seat for good, with what readers had left in the lanes before the wiring; waits
     /// where a driver of its own has it.
-    fn take_seat(&mut self, cx: &Context<'_>) -> Poll<()> {
+    fn take_seat(&mut self, cx: &Context<'_>) -> Poll<()>
+    where
+        D: Driver<S>,
+    {
         let Some(hub) = &self.hub else { return Poll::Ready(()) };
         let mut core = hub.core.lock();
         let mut state = hub.board.lock();
@@ -58,10 +61,16 @@ impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
             return Poll::Pending;
         }
         let mut lanes = mem::take(&mut core.lanes);
+        let asked = mem::take(&mut core.fail_on_stall);
         self.destinations.visit(&mut Resume { state: &mut state });
         // Each output waits for all of them now.
         state.ports[S::SLOTS + 1].fail_on_stall = state.ports.iter().any(|port| port.fail_on_stall);
         drop((state, core));
+        if let Some(seat) = &mut self.seat
+            && asked
+        {
+            seat.driver.fail_on_stall();
+        }
         let mut take = || {
             let taken = AssertUnwindSafe(|| self.destinations.take_lanes(&mut lanes));
             catch_unwind(taken).err()
