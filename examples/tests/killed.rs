@@ -72,8 +72,7 @@ async fn results(directory: &Path) -> Result<BTreeMap<String, Vec<String>>, BoxE
         }
         results.insert(name, lines);
     }
-    let options =
-        sqlx::sqlite::SqliteConnectOptions::new().filename(directory.join("flights.db"));
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(directory.join("flights.db"));
     let mut connection = SqliteConnection::connect_with(&options).await?;
     let tables = sqlx::query("SELECT name FROM sqlite_schema WHERE type = 'table'")
         .fetch_all(&mut connection)
@@ -83,8 +82,10 @@ async fn results(directory: &Path) -> Result<BTreeMap<String, Vec<String>>, BoxE
         if table.starts_with("side_output_") {
             continue;
         }
-        let sql = format!("SELECT json_array(t.start, t.origin, t.flights, t.dep_delay, \
-            t.on_time_flights, t.on_time_dep_delay, t.late_updates) FROM {table} t ORDER BY 1");
+        let sql = format!(
+            "SELECT json_array(t.start, t.origin, t.flights, t.dep_delay, \
+            t.on_time_flights, t.on_time_dep_delay, t.late_updates) FROM {table} t ORDER BY 1"
+        );
         let rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(&mut connection).await?;
         results.insert(table, rows.iter().map(|row| row.get(0)).collect());
     }

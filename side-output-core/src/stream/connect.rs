@@ -2,7 +2,7 @@
 use super::Uid;
 use super::data_stream::open;
 use super::merge::{Merge, ReadStep};
-use super::saving::ByPlace;
+use super::saving::{ByPlace, Hold};
 use super::{
     Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, JobLink, KeyedStream, Naming,
     OperatorStreams, Source, Unnamed,
@@ -33,19 +33,24 @@ pub struct ConnectSource<T, A: Source<T>, U, B: Source<U>> {
     merge: Merge<Either<T, U>>,
     /// The first input waits for the end of the second.
     right_first: bool,
+    /// Until then there is no checkpoint: what the first input would be cut from is not read.
+    hold: Hold,
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> ConnectSource<T, A, U, B> {
     pub(super) fn new(left: DataStream<T, A>, right: DataStream<U, B>, right_first: bool) -> Self {
         let mut merge = Merge::new(Alignment::connected(2), 2);
         merge.set_unread(LEFT, right_first);
-        Self { left, right, merge, right_first }
+        let link = Source::job(&left).or_else(|| Source::job(&right));
+        merge.tie(link.clone(), "connect");
+        let hold = if right_first { Hold::new(link) } else { Hold::NONE };
+        Self { left, right, merge, right_first, hold }
     }
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T, A, U, B> {
     fn feed<K: Intake<Either<T, U>>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { left, right, merge, right_first } = self;
+        let Self { left, right, merge, right_first, hold } = self;
         merge.feed(&mut (left, right), intake, |merge, (left, right), input, intake| {
             if input == LEFT {
                 if *right_first && !merge.has_ended(RIGHT) {
@@ -56,6 +61,7 @@ impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T,
             let merged = merge.read(RIGHT, *right, Either::Right, cx, intake);
             if merge.has_ended(RIGHT) {
                 merge.set_unread(LEFT, false);
+                hold.release();
             }
             merged
         })
@@ -72,6 +78,10 @@ impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T,
         Source::fail_on_stall(&mut self.left);
         Source::fail_on_stall(&mut self.right);
     }
+
+    fn job(&self) -> Option<JobLink> {
+        Source::job(&self.left).or_else(|| Source::job(&self.right))
+    }
 }
 
 impl<T, A: Source<T>, U, B: Source<U>> Drop for ConnectSource<T, A, U, B> {
@@ -79,11 +89,6 @@ impl<T, A: Source<T>, U, B: Source<U>> Drop for ConnectSource<T, A, U, B> {
         for input in self.merge.waiting() {
             if input == LEFT { self.left.unread(1) } else { self.right.unread(1) }
         }
-    }
-
-    fn job(&self) -> Option<JobLink> {
-        let left = self.left.as_ref().and_then(Source::job);
-        left.or_else(|| self.right.as_ref().and_then(Source::job))
     }
 }
 

@@ -1,5 +1,5 @@
 use super::source::CHUNK;
-use super::{Fed, Intake, Source};
+use super::{Fed, Intake, JobLink, Saving, Source};
 use crate::error::StreamError;
 use crate::time::{Alignment, Barriers, Mark, Marks, Timestamp};
 use std::collections::VecDeque;
@@ -22,6 +22,7 @@ pub(super) struct Merge<X> {
     /// Whose turn is next.
     turn: usize,
     handed: Handed,
+    saving: Saving<Alignment>,
 }
 
 /// How many of the last records came from which input, in their order: those that may be unread.
@@ -98,7 +99,13 @@ impl<X> Merge<X> {
             failed: None,
             turn: 0,
             handed: Handed { runs: VecDeque::new(), input: 0, records: 0 },
+            saving: Saving::NONE,
         }
+    }
+
+    /// Lets the times of the inputs be saved by their place, after `link`, as `step`.
+    pub(super) fn tie(&mut self, link: Option<JobLink>, step: &str) {
+        self.saving = Saving::of_alignment(link, step, &mut self.alignment);
     }
 
     pub(super) fn has_ended(&self, input: usize) -> bool {
@@ -178,14 +185,8 @@ impl<X> Merge<X> {
         let Entrance { full, cut, .. } = entrance;
         match fed {
             Fed::Failed(error) => ReadStep::Failed(error),
-            Fed::More if cut && !full => {
-                self.pass_barriers();
-                ReadStep::Changed
-            }
-            Fed::More => {
-                self.pass_barriers();
-                ReadStep::Stopped
-            }
+            Fed::More if cut && !full => self.pass_barriers(ReadStep::Changed),
+            Fed::More => self.pass_barriers(ReadStep::Stopped),
             Fed::Pending => ReadStep::Nothing,
             Fed::End => {
                 self.ended[input] = true;
@@ -193,16 +194,26 @@ impl<X> Merge<X> {
                 self.pending.push_back(Deferred::End(input));
                 let marks = self.alignment.on_watermark(input, Timestamp::MAX);
                 self.pending.extend(marks.map(Deferred::Mark));
-                self.pass_barriers();
-                ReadStep::Changed
+                match self.pass_barriers(ReadStep::Changed) {
+                    ReadStep::Changed if self.ended.iter().all(|ended| *ended) => {
+                        let saved = self.saving.end(&mut self.alignment);
+                        saved.map_or_else(ReadStep::Failed, |()| ReadStep::Changed)
+                    }
+                    step => step,
+                }
             }
         }
     }
 
-    fn pass_barriers(&mut self) {
+    /// Lets the barriers pass that all inputs have reached; `step`, or an error.
+    fn pass_barriers(&mut self, step: ReadStep) -> ReadStep {
         while let Some(id) = self.barriers.pass() {
+            if let Err(error) = self.saving.barrier(&mut self.alignment, id) {
+                return ReadStep::Failed(error);
+            }
             self.pending.push_back(Deferred::Mark(Mark::Barrier(id)));
         }
+        step
     }
 
     fn flush<K: Intake<X>>(&mut self, intake: &mut K) -> ControlFlow<()> {

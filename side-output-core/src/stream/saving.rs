@@ -5,6 +5,7 @@ use crate::error::StreamError;
 use crate::operator::Operator;
 #[cfg(feature = "job")]
 use crate::output::Splitter as _;
+use crate::time::Alignment;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -82,6 +83,75 @@ impl<X> Saving<X> {
         load: fn(&mut X, &SavedState) -> Result<(), SnapshotError>,
     ) -> Self {
         link.map_or(Self::NONE, |link| link.at(step).tie_place(x, save, load))
+    }
+}
+
+impl Saving<Alignment> {
+    /// The times of several inputs are saved by their place: after `link`, as `step`.
+    pub(super) fn of_alignment(
+        link: Option<JobLink>,
+        step: &str,
+        alignment: &mut Alignment,
+    ) -> Self {
+        _ = (&link, step, &alignment);
+        #[cfg(feature = "job")]
+        return Self::by_place(
+            link,
+            step,
+            alignment,
+            |alignment, to| to.value("alignment", alignment),
+            |alignment, from| match from.read_value::<Alignment>("alignment")? {
+                Some(saved) if saved.inputs() == alignment.inputs() => {
+                    *alignment = saved;
+                    Ok(())
+                }
+                _ => Err(SnapshotError::new("alignment", "not of as many inputs")),
+            },
+        );
+        #[cfg(not(feature = "job"))]
+        Self::NONE
+    }
+}
+
+/// Holds back the checkpoints of a job.
+#[derive(Debug)]
+pub(super) struct Hold {
+    #[cfg(feature = "job")]
+    link: Option<JobLink>,
+}
+
+impl Hold {
+    pub(super) const NONE: Self = Self {
+        #[cfg(feature = "job")]
+        link: None,
+    };
+
+    pub(super) fn new(link: Option<JobLink>) -> Self {
+        #[cfg(feature = "job")]
+        if let Some(link) = &link {
+            link.hold(true);
+        }
+        #[cfg(not(feature = "job"))]
+        drop(link);
+        Self {
+            #[cfg(feature = "job")]
+            link,
+        }
+    }
+
+    /// Lets checkpoints be made again.
+    #[cfg_attr(not(feature = "job"), expect(clippy::unused_self, reason = "there is no job"))]
+    pub(super) fn release(&mut self) {
+        #[cfg(feature = "job")]
+        if let Some(link) = self.link.take() {
+            link.hold(false);
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

@@ -15,7 +15,8 @@ pub struct UnionSource<T> {
 
 impl<T> UnionSource<T> {
     fn new(inputs: Vec<BoxSource<T>>) -> Self {
-        let merge = Merge::new(Alignment::union(inputs.len()), inputs.len());
+        let mut merge = Merge::new(Alignment::union(inputs.len()), inputs.len());
+        merge.tie(inputs.iter().find_map(BoxSource::job), "union");
         Self { inputs, merge, read: false }
     }
 }

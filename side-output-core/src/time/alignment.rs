@@ -99,6 +99,12 @@ impl Alignment {
         Self { inputs: vec![input; inputs], watermark: Timestamp::MIN, idle: false, catch_up }
     }
 
+    /// How many inputs there are.
+    #[cfg(feature = "job")]
+    pub(crate) const fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
     /// The merger's watermark; [`Timestamp::MIN`] before the first.
     #[inline]
     #[must_use]

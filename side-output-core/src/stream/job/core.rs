@@ -30,10 +30,16 @@ struct State {
     /// Operators with their places in the program, to see whether their outputs end somewhere.
     boards: Vec<(&'static Location<'static>, Arc<Board>)>,
     every: Every,
+    /// How many there are that hold checkpoints back.
+    holds: usize,
+    /// What they hold back.
+    held: Vec<Event>,
     /// Records since the last barrier.
     records: u64,
     /// Runs, once the pipeline is built, until it is over.
     coordinator: Option<Coordinator>,
+    /// What has come to its end while the pipeline was built.
+    gone: Vec<Event>,
     /// The requested barrier is the last one: the job stops with it.
     last: bool,
     to_store: Option<(u64, Option<Ending>)>,
@@ -100,8 +106,11 @@ impl JobCore {
             sinks: Vec::new(),
             boards: Vec::new(),
             every,
+            holds: 0,
+            held: Vec::new(),
             records: 0,
             coordinator: None,
+            gone: Vec::new(),
             last: false,
             to_store: None,
             ending: None,
@@ -222,11 +231,33 @@ impl JobCore {
             sinks: state.sinks.len(),
         };
         state.coordinator = Some(Coordinator::new(last, participants));
+        // What nobody reads is gone before the first record.
+        let gone = state.gone.split_off(0);
+        drop(state);
+        for event in gone {
+            self.on(event);
+        }
     }
 
     /// The job is over, or has failed: what its parts say does not matter any more.
     pub(super) fn close(&self) {
         self.state.lock().coordinator = None;
+    }
+
+    /// Holds back checkpoints, or lets them be made again.
+    pub(super) fn hold(&self, held: bool) {
+        let wakers = {
+            let mut state = self.state.lock();
+            if held {
+                state.holds += 1;
+                return;
+            }
+            state.holds -= 1;
+            let events = if state.holds == 0 { mem::take(&mut state.held) } else { Vec::new() };
+            let on = |event| state.on(event, &self.requested);
+            events.into_iter().flat_map(on).collect::<Vec<_>>()
+        };
+        wake_all(wakers);
     }
 
     pub(super) fn on(&self, event: Event) {
@@ -380,7 +411,16 @@ impl JobCore {
 
 impl State {
     fn on(&mut self, event: Event, requested: &AtomicU64) -> Vec<Waker> {
-        let Some(coordinator) = &mut self.coordinator else { return Vec::new() };
+        let Some(coordinator) = &mut self.coordinator else {
+            self.gone.push(event);
+            return Vec::new();
+        };
+        if self.holds > 0 && matches!(event, Event::Due | Event::Stop) {
+            if !self.held.contains(&event) {
+                self.held.push(event);
+            }
+            return Vec::new();
+        }
         let actions = coordinator.on(event);
         let mut wakers = Vec::new();
         for action in actions {

@@ -41,6 +41,11 @@ impl JobLink {
         self.core.add_board(at, board);
     }
 
+    /// Holds back checkpoints, or lets them be made again.
+    pub(crate) fn hold(&self, held: bool) {
+        self.core.hold(held);
+    }
+
     /// Refuses to run the job, with this step in it.
     pub(crate) fn refuse(&self, at: &Location<'_>, why: &str) {
         self.core.refuse(format!("{at}: {why}"));
