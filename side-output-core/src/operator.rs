@@ -47,6 +47,8 @@ pub use self::timestamps::{
     AssignTimestamps, FutureSkew, Stamped, StampedStreams, StampedTag, StampedWiring,
 };
 pub use self::turn::Turn;
+#[cfg(feature = "job")]
+pub use self::window::SaveBody;
 pub use self::window::{
     Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDecided, LateDropped,
     LatePolicy, LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,
