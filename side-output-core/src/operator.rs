@@ -43,10 +43,14 @@ pub use self::reconcile::{
     ReconciliationTag, ReconciliationWiring,
 };
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
+#[cfg(feature = "job")]
+pub(crate) use self::timestamps::{load_emission, save_emission};
 pub use self::timestamps::{
     AssignTimestamps, FutureSkew, Stamped, StampedStreams, StampedTag, StampedWiring,
 };
 pub use self::turn::Turn;
+#[cfg(feature = "job")]
+pub use self::window::SaveBody;
 pub use self::window::{
     Aggregated, Applied, Elements, Evictor, Firing, KeepAll, KeepLast, LateDecided, LateDropped,
     LatePolicy, LateToOutput, LateUndecided, ProcessLate, Processed, Reduced, Share, WindowBody,

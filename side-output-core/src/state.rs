@@ -8,6 +8,8 @@
 //! Each can be walked without a copy, and built again from what the walk has shown; what is saved
 //! is sorted by key group.
 
+#[cfg(feature = "job")]
+mod alignment;
 mod changes;
 mod index;
 mod key_group;

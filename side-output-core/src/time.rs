@@ -28,3 +28,5 @@ pub(crate) use self::monotonic::Monotonic;
 pub(crate) use self::quiet::Quiet;
 pub(crate) use self::timestamp::saturating_millis;
 pub(crate) use self::watermarks::Emission;
+#[cfg(feature = "job")]
+pub(crate) use self::watermarks::Progress;

@@ -1,3 +1,6 @@
+#[cfg(feature = "job")]
+mod snapshot;
+
 use super::{Configurable, HoldBack};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Context, OwnContext, Routes, Splitter, TapTagOf};

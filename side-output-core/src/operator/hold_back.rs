@@ -1,3 +1,6 @@
+#[cfg(feature = "job")]
+mod snapshot;
+
 use super::{Either, Operator};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Splitter};
@@ -50,16 +53,30 @@ pub trait Configurable {
 /// A watermark would make them late, and idleness would let the time downstream go on without
 /// them. Barriers pass: what waits is state.
 pub struct HoldBack<F: Configurable> {
-    function: F,
-    records: VecDeque<(F::In, Timestamp)>,
+    pub(super) function: F,
+    pub(super) records: VecDeque<(F::In, Timestamp)>,
     capacity: usize,
     watermark: Option<Timestamp>,
     idle: bool,
+    /// No configuration comes any more.
+    ended: bool,
+    /// Records that waited are in what was saved last.
+    #[cfg(feature = "job")]
+    pub(super) held_was_saved: bool,
 }
 
 impl<F: Configurable> HoldBack<F> {
     pub(super) const fn up_to(capacity: usize, function: F) -> Self {
-        Self { function, records: VecDeque::new(), capacity, watermark: None, idle: false }
+        Self {
+            function,
+            records: VecDeque::new(),
+            capacity,
+            watermark: None,
+            idle: false,
+            ended: false,
+            #[cfg(feature = "job")]
+            held_was_saved: false,
+        }
     }
 
     /// Whether this mark waits for records that do.
@@ -123,8 +140,8 @@ impl<F: Configurable> Operator for HoldBack<F> {
     ) -> Result<(), StreamError> {
         match value {
             Either::Left(record) => {
-                let waits = !self.function.is_configured() && self.records.len() < self.capacity;
-                if waits {
+                let has_room = self.records.len() < self.capacity && !self.ended;
+                if !self.function.is_configured() && has_room {
                     self.records.push_back((record, at));
                     return Ok(());
                 }
@@ -165,7 +182,7 @@ impl<F: Configurable> Operator for HoldBack<F> {
             return Ok(());
         }
         // No configuration comes any more.
-        self.capacity = 0;
+        self.ended = true;
         self.release(out)?;
         Ok(())
     }

@@ -1,3 +1,6 @@
+#[cfg(feature = "job")]
+mod snapshot;
+
 use super::key_context::OwnKeyContext;
 use super::keyed::{Enter, KeyedCore};
 use super::{

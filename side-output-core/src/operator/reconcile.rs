@@ -158,6 +158,7 @@ impl<K, L, R> Reconcile<K, L, R> {
 
 /// A record that waits.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "job", derive(serde::Serialize, serde::Deserialize))]
 struct Held<T> {
     value: T,
     at: Timestamp,
@@ -167,6 +168,7 @@ struct Held<T> {
 
 /// The records of one key that wait, in the order in which they came.
 #[derive(Debug)]
+#[cfg_attr(feature = "job", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pending<L, R> {
     left: Vec<Held<L>>,
     right: Vec<Held<R>>,

@@ -1,6 +1,12 @@
 use super::Operator;
+#[cfg(feature = "job")]
+use super::snapshot::values;
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, Single, Splitter};
+#[cfg(feature = "job")]
+use crate::state::{SavedState, Snapshot, SnapshotError, StateChanges};
+#[cfg(feature = "job")]
+use crate::time::Progress;
 use crate::time::{
     Clock, Emission, Mark, NoSkewBound, SkewBound, Timestamp, WatermarkGenerator, Watermarks,
 };
@@ -145,5 +151,46 @@ where
 impl<T, F, G: fmt::Debug, S> fmt::Debug for AssignTimestamps<T, F, G, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AssignTimestamps").field("emission", &self.emission).finish_non_exhaustive()
+    }
+}
+
+/// The name of what the strategy has seen and emitted.
+#[cfg(feature = "job")]
+const WATERMARKS: &str = "watermarks";
+
+#[cfg(feature = "job")]
+impl<T, F, G: WatermarkGenerator<T>, S> Snapshot for AssignTimestamps<T, F, G, S> {
+    fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+        save_emission(&mut self.emission, to)
+    }
+
+    fn load(&mut self, from: &SavedState) -> Result<(), SnapshotError> {
+        load_emission(&mut self.emission, from)
+    }
+}
+
+/// Saves how far watermarks have come, also of a stream that stamps its records on the way.
+#[cfg(feature = "job")]
+pub(crate) fn save_emission<T, G: WatermarkGenerator<T>>(
+    emission: &mut Emission<G>,
+    to: &mut StateChanges,
+) -> Result<(), SnapshotError> {
+    to.value(WATERMARKS, &emission.progress())
+}
+
+#[cfg(feature = "job")]
+pub(crate) fn load_emission<T, G: WatermarkGenerator<T>>(
+    emission: &mut Emission<G>,
+    from: &SavedState,
+) -> Result<(), SnapshotError> {
+    if from.is_empty() {
+        return Ok(());
+    }
+    let progress: Vec<Progress> = values(from, WATERMARKS)?;
+    let furthest_behind = progress.into_iter().min_by_key(|progress| progress.emitted);
+    if furthest_behind.is_some_and(|progress| emission.resume(&progress)) {
+        Ok(())
+    } else {
+        Err(SnapshotError::new(WATERMARKS, "the generator has seen something else"))
     }
 }

@@ -10,11 +10,15 @@ mod body;
 mod general;
 mod sessions;
 mod sliced;
+#[cfg(feature = "job")]
+mod snapshot;
 mod spec;
 
 pub use self::body::{
     Aggregated, Applied, Elements, Firing, Processed, Reduced, Share, WindowBody,
 };
+#[cfg(feature = "job")]
+pub use self::snapshot::SaveBody;
 pub use self::spec::{
     Evictor, KeepAll, KeepLast, LateDecided, LateDropped, LatePolicy, LateToOutput, LateUndecided,
     ProcessLate, WindowStreams, WindowTag, WindowWiring, Windowed, Windows,

@@ -53,6 +53,11 @@ impl StateChanges {
         self.full
     }
 
+    /// Everything is written after all: what does not keep track of its changes calls this first.
+    pub const fn write_all(&mut self) {
+        self.full = true;
+    }
+
     /// The values, by name, in their serialised form.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
         self.values.iter().map(|(name, value)| (*name, &**value))

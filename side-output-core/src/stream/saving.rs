@@ -95,19 +95,7 @@ impl Saving<Alignment> {
     ) -> Self {
         _ = (&link, step, &alignment);
         #[cfg(feature = "job")]
-        return Self::by_place(
-            link,
-            step,
-            alignment,
-            |alignment, to| to.value("alignment", alignment),
-            |alignment, from| match from.read_value::<Alignment>("alignment")? {
-                Some(saved) if saved.inputs() == alignment.inputs() => {
-                    *alignment = saved;
-                    Ok(())
-                }
-                _ => Err(SnapshotError::new("alignment", "not of as many inputs")),
-            },
-        );
+        return Self::by_place(link, step, alignment, Alignment::save, Alignment::load);
         #[cfg(not(feature = "job"))]
         Self::NONE
     }

@@ -4,6 +4,8 @@ use super::source::pass_on;
 use super::{DataStream, Fed, Intake, JobLink, LedgerHandle, OperatorStreams, Saving, Source};
 use crate::error::StreamError;
 use crate::operator::AssignTimestamps;
+#[cfg(feature = "job")]
+use crate::operator::{load_emission, save_emission};
 use crate::time::{
     Clock, Emission, IdleAfter, Mark, NeverIdle, NoSkewBound, SkewBound, Timestamp,
     WatermarkGenerator, Watermarks,
@@ -133,7 +135,7 @@ fn saving<T, G: WatermarkGenerator<T>>(
     link: Option<JobLink>,
     emission: &mut Emission<G>,
 ) -> Saving<Emission<G>> {
-    Saving::by_place(link, "timestamps", emission, Emission::save::<T>, Emission::load::<T>)
+    Saving::by_place(link, "timestamps", emission, save_emission::<T, G>, load_emission::<T, G>)
 }
 
 #[cfg(not(feature = "job"))]

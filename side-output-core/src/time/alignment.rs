@@ -57,7 +57,8 @@ struct InputTime {
     status: Status,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// In this order: what one partition still waits for, all of them do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Status {
     Active,
@@ -97,12 +98,6 @@ impl Alignment {
     fn new(inputs: usize, catch_up: bool) -> Self {
         let input = InputTime { watermark: Timestamp::MIN, status: Status::Active };
         Self { inputs: vec![input; inputs], watermark: Timestamp::MIN, idle: false, catch_up }
-    }
-
-    /// How many inputs there are.
-    #[cfg(feature = "job")]
-    pub(crate) const fn inputs(&self) -> usize {
-        self.inputs.len()
     }
 
     /// The merger's watermark; [`Timestamp::MIN`] before the first.
@@ -160,6 +155,24 @@ impl Alignment {
     /// Notes that `input` is active again; also to be called for a record of an idle input.
     pub fn on_active(&mut self, input: usize) -> Marks {
         self.change(input, Status::Idle, Status::Active)
+    }
+
+    /// Whether it is a merger of the same kind, with as many inputs.
+    #[cfg(feature = "job")]
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.inputs.len(), self.catch_up) == (other.inputs.len(), other.catch_up)
+    }
+
+    /// The time up to which both have come, of mergers that are [alike](Self::is_like).
+    #[cfg(feature = "job")]
+    pub(crate) fn lower(mut self, other: &Self) -> Self {
+        for (input, other) in self.inputs.iter_mut().zip(&other.inputs) {
+            input.watermark = input.watermark.min(other.watermark);
+            input.status = input.status.min(other.status);
+        }
+        self.watermark = self.watermark.min(other.watermark);
+        self.idle &= other.idle;
+        self
     }
 
     fn change(&mut self, input: usize, from: Status, to: Status) -> Marks {

@@ -31,6 +31,50 @@ pub trait WatermarkGenerator<T> {
     fn on_period(&mut self) -> Option<Timestamp> {
         None
     }
+
+    /// What it has to remember of the records, as numbers of its own choice, for the checkpoints of
+    /// a job.
+    ///
+    /// By default nothing: after a restore such a generator proposes as if no record had come yet.
+    /// What was emitted is remembered for it, so that watermarks never go back.
+    ///
+    /// # Examples
+    ///
+    /// A generator that counts:
+    ///
+    /// ```
+    /// use side_output::{Timestamp, WatermarkGenerator};
+    ///
+    /// struct EveryTenth {
+    ///     records: i64,
+    /// }
+    ///
+    /// impl<T> WatermarkGenerator<T> for EveryTenth {
+    ///     fn on_record(&mut self, _record: &T, at: Timestamp) -> Option<Timestamp> {
+    ///         self.records += 1;
+    ///         (self.records % 10 == 0).then_some(at)
+    ///     }
+    ///
+    ///     fn seen(&self) -> Vec<i64> {
+    ///         vec![self.records]
+    ///     }
+    ///
+    ///     fn resume(&mut self, seen: &[i64]) -> bool {
+    ///         let [records] = seen else { return false };
+    ///         self.records = *records;
+    ///         true
+    ///     }
+    /// }
+    /// ```
+    fn seen(&self) -> Vec<i64> {
+        Vec::new()
+    }
+
+    /// Goes on after what another one had [`seen`](Self::seen); `false` if that is not what this
+    /// one remembers, which is an error.
+    fn resume(&mut self, seen: &[i64]) -> bool {
+        seen.is_empty()
+    }
 }
 
 /// The generator of [`Watermarks::bounded_out_of_orderness`](super::Watermarks::bounded_out_of_orderness).
@@ -79,6 +123,17 @@ impl<T> WatermarkGenerator<T> for BoundedOutOfOrderness {
     #[inline]
     fn on_period(&mut self) -> Option<Timestamp> {
         Some(self.watermark)
+    }
+
+    fn seen(&self) -> Vec<i64> {
+        vec![self.highest.as_millis()]
+    }
+
+    fn resume(&mut self, seen: &[i64]) -> bool {
+        let [highest] = seen else { return false };
+        self.highest = Timestamp::from_millis(*highest);
+        self.watermark = self.highest.saturating_sub_millis(self.behind);
+        true
     }
 }
 

@@ -235,3 +235,32 @@ impl<G: fmt::Debug> fmt::Debug for Emission<G> {
             .finish_non_exhaustive()
     }
 }
+
+/// How far an [`Emission`] has come.
+#[cfg(feature = "job")]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Progress {
+    pub(crate) emitted: Timestamp,
+    next: Timestamp,
+    /// By the generator.
+    seen: Vec<i64>,
+}
+
+#[cfg(feature = "job")]
+impl<G> Emission<G> {
+    pub(crate) fn progress<T>(&self) -> Progress
+    where
+        G: WatermarkGenerator<T>,
+    {
+        Progress { emitted: self.emitted, next: self.next, seen: self.generator.seen() }
+    }
+
+    /// Goes on from there; `false` if the generator cannot.
+    pub(crate) fn resume<T>(&mut self, progress: &Progress) -> bool
+    where
+        G: WatermarkGenerator<T>,
+    {
+        (self.emitted, self.next) = (progress.emitted, progress.next);
+        self.generator.resume(&progress.seen)
+    }
+}

@@ -82,7 +82,8 @@ pub struct WindowResult<K, V> {
 }
 
 /// How often a window has spoken.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "job", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Firings {
     early: u32,
     late: u32,

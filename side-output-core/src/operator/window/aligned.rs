@@ -1,3 +1,6 @@
+#[cfg(feature = "job")]
+mod snapshot;
+
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};

@@ -317,6 +317,7 @@ impl<R, L> fmt::Debug for Reduced<R, L> {
 
 /// The records of a window, in the order in which they came.
 #[derive(Debug)]
+#[cfg_attr(feature = "job", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Elements<T>(Vec<T>);
 
 impl<T: Clone> Elements<T> {

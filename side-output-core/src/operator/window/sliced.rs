@@ -1,3 +1,6 @@
+#[cfg(feature = "job")]
+mod snapshot;
+
 use super::aligned::Updates;
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
