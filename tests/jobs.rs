@@ -384,6 +384,8 @@ fn what_the_store_has_and_the_pipeline_does_not_is_refused() {
     assert_eq!(
         reasons,
         [
+            "the store has state that nothing in the program has the name of: `numbers/Parity`; \
+             the program has: none; to give it up, call `forget` with its name",
             "the store has the position of sources that nothing in the program has the name of: \
              `numbers`; the program has: `figures`",
             "the store has prepared records of sinks that nothing in the program has the name of: \

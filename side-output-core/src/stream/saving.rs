@@ -120,7 +120,7 @@ impl Hold {
             link.hold(true);
         }
         #[cfg(not(feature = "job"))]
-        drop(link);
+        _ = &link;
         Self {
             #[cfg(feature = "job")]
             link,
