@@ -119,7 +119,6 @@ impl Hold {
         if let Some(link) = &link {
             link.hold(true);
         }
-        #[cfg(not(feature = "job"))]
         _ = &link;
         Self {
             #[cfg(feature = "job")]
