@@ -7,8 +7,13 @@ use side_output::checkpoint::{
     Read, Store, StoreError, Stored,
 };
 use side_output::job::{Every, Job, JobError, JobReport, Pipeline, Restart};
+use side_output::operator::{BroadcastContext, BroadcastProcess, Configuration};
 use side_output::prelude::*;
 use side_output::state::StateChanges;
+use side_output::{
+    Count, KeyedContext, KeyedProcess, Pane, ReconciliationStreams, Session, Sliding, Tumbling,
+    WindowStreams,
+};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -458,4 +463,273 @@ fn a_record_that_is_refused_is_an_output_or_fails_the_job() {
         error,
         "sink `picky`: a record was refused, and nothing takes what is refused: too round"
     );
+}
+
+/// A pipeline with one of everything that has state, and what it writes.
+#[derive(Default)]
+struct Everything {
+    world: World,
+    /// In order: one source.
+    counted: MemorySink<(u32, u32)>,
+    alarms: MemorySink<(u32, i64)>,
+    tumbling: MemorySink<(u32, i64, u64, Pane)>,
+    sliding: MemorySink<(i64, u64)>,
+    late: MemorySink<(u32, String)>,
+    routed: MemorySink<String>,
+    /// In any order: two sources.
+    sessions: MemorySink<(u32, i64, i64, u64)>,
+    matched: MemorySink<(u32, u32)>,
+    unmatched: MemorySink<u32>,
+}
+
+#[splitter]
+enum Counting {
+    Counted((u32, u32)),
+    Alarm((u32, i64)),
+}
+
+/// Counts each key, and is alarmed two seconds after its last record.
+struct Counter;
+
+impl KeyedProcess for Counter {
+    type Key = u32;
+    type In = u32;
+    type State = (u32, Option<Timestamp>);
+    type Out = Counting;
+
+    fn on_record(
+        &mut self,
+        _number: u32,
+        (count, alarm): &mut Self::State,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Counting> {
+        *count += 1;
+        if let Some(at) = cx.timestamp() {
+            if let Some(old) = alarm.replace(at + Duration::from_secs(2)) {
+                cx.delete_timer(old);
+            }
+            cx.set_timer(at + Duration::from_secs(2));
+        }
+        Counting::Counted((*cx.key(), *count))
+    }
+
+    fn on_timer(
+        &mut self,
+        at: Timestamp,
+        (_, alarm): &mut Self::State,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<Counting> {
+        *alarm = None;
+        Counting::Alarm((*cx.key(), at.as_millis()))
+    }
+}
+
+#[splitter]
+enum Routed {
+    #[main]
+    To(String),
+}
+
+/// Says under which configuration a number came.
+struct Router;
+
+impl BroadcastProcess for Router {
+    type In = u32;
+    type Update = u32;
+    type Config = u32;
+    type Out = Routed;
+
+    fn on_record(
+        &mut self,
+        number: u32,
+        config: &u32,
+        _cx: &mut BroadcastContext<Routed>,
+    ) -> impl Routes<Routed> {
+        Routed::To(format!("{number} by {config}"))
+    }
+
+    fn on_update(
+        &mut self,
+        update: u32,
+        config: &mut Configuration<u32>,
+        _cx: &mut Context<Routed>,
+    ) -> impl Routes<Routed> {
+        let before = config.current().copied().unwrap_or(0);
+        config.replace(before + update);
+        None::<Routed>
+    }
+
+    fn on_unconfigured(&mut self, number: u32, _cx: &mut Context<Routed>) -> impl Routes<Routed> {
+        Routed::To(format!("{number} by nothing"))
+    }
+}
+
+/// Mostly in order, some a little behind, a few far behind.
+fn seconds(number: &u32) -> Timestamp {
+    let behind = match number % 7 {
+        3 => 9,
+        5 => 30,
+        _ => 0,
+    };
+    Timestamp::from_secs(i64::from(*number) - behind)
+}
+
+impl Everything {
+    fn build(&self, job: &mut Pipeline<'_, FusedStore>) -> Result<(), BoxError> {
+        let world = &self.world;
+        let bound = Watermarks::bounded_out_of_orderness(Duration::from_secs(1));
+        let ParityStreams { even, odd } = job
+            .source("numbers", world.source(60))
+            .assign_timestamps(seconds, bound)
+            .split_with(by_parity);
+        let CountingStreams { counted, alarm } =
+            even.key_by(|n: &u32| n % 3).uid("counter").process(Counter);
+        job.sink("counted", counted, world.sink(&self.counted));
+        job.sink("alarms", alarm, world.sink(&self.alarms));
+
+        #[splitter]
+        enum Twice {
+            #[main]
+            One(u32),
+            #[tap]
+            Other(u32),
+            #[tap]
+            Third(u32),
+        }
+        let TwiceStreams { one, other, third } =
+            odd.split_with(|n: u32, cx: &mut Context<Twice>| {
+                cx.output(Twice::OTHER_TAG, n);
+                cx.output(Twice::THIRD_TAG, n);
+                Twice::One(n)
+            });
+        let WindowStreams { results, late } = one
+            .key_by(|n: &u32| n % 2)
+            .window(Tumbling::of(Duration::from_secs(10)))
+            .allowed_lateness(Duration::from_secs(10))
+            .side_output_late_data()
+            .uid("tumbling")
+            .aggregate(Count::new());
+        let rows = results.map(|r| (r.key, r.window.start().as_millis(), r.value, r.pane));
+        job.sink("tumbling", rows, world.sink(&self.tumbling));
+        let late = late.map(|late| (late.value, late.to_string()));
+        job.sink("late", late, world.sink(&self.late));
+        let sliding = other
+            .window_all(Sliding::of(Duration::from_secs(10)).every(Duration::from_secs(5)))
+            .drop_late_data()
+            .uid("sliding")
+            .aggregate(Count::new())
+            .map(|r| (r.window.start().as_millis(), r.value));
+        job.sink("sliding", sliding, world.sink(&self.sliding));
+
+        let config = job.source("config", world.source(7));
+        let RoutedStreams { to } =
+            third.connect_broadcast(config).config_first().uid("router").process(Router);
+        job.sink("routed", to, world.sink(&self.routed));
+
+        // Keys that belong to one of two sources each.
+        let source = |job: &mut Pipeline<'_, FusedStore>, name: &str, offset: u32| {
+            job.source(name, world.source(25)).map(move |n| n * 2 + offset).assign_timestamps(
+                |n: &u32| Timestamp::from_secs(i64::from(*n)),
+                Watermarks::monotonous(),
+            )
+        };
+        let (left, right) = (source(job, "left", 0), source(job, "right", 1));
+        let sessions = left
+            .union(right)
+            .key_by(|n: &u32| n % 2 + n / 16 * 2)
+            .window(Session::with_gap(Duration::from_secs(4)))
+            .drop_late_data()
+            .uid("sessions")
+            .aggregate(Count::new())
+            .map(|r| (r.key, r.window.start().as_millis(), r.window.end().as_millis(), r.value));
+        job.sink("sessions", sessions, world.sink(&self.sessions));
+
+        let (orders, payments) = (source(job, "orders", 0), source(job, "payments", 3));
+        let ReconciliationStreams {
+            matched,
+            unmatched_left,
+            unmatched_right,
+            late_left,
+            late_right,
+        } = orders
+            .key_by(|n: &u32| n / 3)
+            .uid("reconcile")
+            .reconcile(payments.key_by(|n: &u32| n / 3), Duration::from_secs(5));
+        late_left.discard();
+        late_right.discard();
+        job.sink("matched", matched.map(|m| (m.left, m.right)), world.sink(&self.matched));
+        let unmatched = unmatched_left.union(unmatched_right.boxed());
+        job.sink("unmatched", unmatched, world.sink(&self.unmatched));
+        Ok(())
+    }
+
+    /// What was written, sorted where the order is a matter of timing.
+    fn written(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
+            all.sort();
+            all
+        }
+        (
+            (self.counted.committed(), self.alarms.committed()),
+            (self.tumbling.committed(), self.sliding.committed(), self.late.committed()),
+            self.routed.committed(),
+            sorted(self.sessions.committed()),
+            (sorted(self.matched.committed()), sorted(self.unmatched.committed())),
+        )
+    }
+}
+
+#[test]
+fn whatever_has_state_goes_on_after_a_failure_of_any_operation() {
+    let whole = Everything::default();
+    block_on(whole.world.job().run(|job| whole.build(job))).unwrap();
+    assert_eq!(whole.counted.committed().len(), 30);
+    for written in [whole.alarms.committed().len(), whole.late.committed().len()] {
+        assert!(written > 2, "{written}");
+    }
+    assert!(whole.tumbling.committed().iter().any(|(.., pane)| matches!(pane, Pane::Late(_))));
+    assert_eq!(whole.routed.committed()[0], "1 by 28");
+    assert!(whole.sessions.committed().len() > 5 && whole.matched.committed().len() > 5);
+    assert!(whole.unmatched.committed().len() > 2);
+
+    // A step that has no common divisor with the number of sinks meets all of them.
+    for count in (1..).step_by(7) {
+        let everything = Everything::default();
+        everything.world.fuse.set(count);
+        let blown = block_on(everything.world.job().run(|job| everything.build(job))).is_err();
+        everything.world.fuse.set(0);
+        block_on(everything.world.job().run(|job| everything.build(job))).unwrap();
+        assert_eq!(everything.written(), whole.written(), "{count}");
+        if !blown {
+            assert!(count > 300, "{count}");
+            break;
+        }
+    }
+}
+
+#[test]
+fn whatever_has_state_goes_on_after_being_dropped_at_any_poll() {
+    let whole = Everything::default();
+    block_on(whole.world.job().run(|job| whole.build(job))).unwrap();
+    for polls in 0.. {
+        let everything = Everything::default();
+        let (mut ready, mut runs) = (false, 0);
+        // Dropped again and again after so many polls, as long as that gets anywhere.
+        while !ready && runs < 4 {
+            runs += 1;
+            let job = everything.world.job();
+            let mut run = pin!(job.run(|job| everything.build(job)));
+            for _ in 0..polls {
+                if !ready {
+                    ready = block_on(poll_immediate(run.as_mut())).is_some();
+                }
+            }
+        }
+        block_on(everything.world.job().run(|job| everything.build(job))).unwrap();
+        assert_eq!(everything.written(), whole.written(), "{polls}");
+        if runs == 1 && ready {
+            assert!(polls > 30, "{polls}");
+            break;
+        }
+    }
 }

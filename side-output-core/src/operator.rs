@@ -43,11 +43,11 @@ pub use self::reconcile::{
     ReconciliationTag, ReconciliationWiring,
 };
 pub use self::split::{Split, SplitFn, WithContext, WithoutContext};
-#[cfg(feature = "job")]
-pub(crate) use self::timestamps::{load_emission, save_emission};
 pub use self::timestamps::{
     AssignTimestamps, FutureSkew, Stamped, StampedStreams, StampedTag, StampedWiring,
 };
+#[cfg(feature = "job")]
+pub(crate) use self::timestamps::{load_emission, save_emission};
 pub use self::turn::Turn;
 #[cfg(feature = "job")]
 pub use self::window::SaveBody;

@@ -53,6 +53,8 @@ struct SourceEntry {
     read: u64,
     /// Where it was, and how many records it had given: from each of these checkpoints on.
     cuts: VecDeque<(u64, (SourceCut, u64))>,
+    /// The last barrier that it has sent.
+    reached: u64,
     /// Told that the checkpoint is complete, and has not answered yet.
     completing: Option<Vec<u8>>,
     /// The waker of who reads it.
@@ -136,6 +138,7 @@ impl JobCore {
             name: name.to_owned(),
             read,
             cuts: cut.iter().map(|cut| (0, (cut.clone(), read))).collect(),
+            reached: 0,
             completing: None,
             reader: None,
         });
@@ -272,12 +275,17 @@ impl JobCore {
         (requested > sent).then_some(requested)
     }
 
-    /// A source has sent a barrier; whether it was the last one.
-    pub(super) fn source_reached(&self, source: usize, id: u64, position: Vec<u8>) -> bool {
+    /// A source has sent a barrier; whether it was the last one. Without a position it is where it
+    /// was when the job began.
+    pub(super) fn source_reached(&self, source: usize, id: u64, position: Option<Vec<u8>>) -> bool {
         let (wakers, last) = {
             let mut state = self.state.lock();
             let entry = &mut state.sources[source];
-            entry.cuts.push_back((id, (SourceCut { position, ended: false }, entry.read)));
+            entry.reached = id;
+            if let Some(position) = position {
+                let cut = SourceCut { position, ended: false };
+                entry.cuts.push_back((id, (cut, entry.read)));
+            }
             (state.on(Event::SourceReached(source, id), &self.requested), state.last)
         };
         wake_all(wakers);
@@ -289,7 +297,7 @@ impl JobCore {
             let mut state = self.state.lock();
             let entry = &mut state.sources[source];
             // Not that of a barrier before, whose checkpoint may be underway.
-            let next = entry.cuts.back().map_or(0, |(id, ..)| id + 1);
+            let next = entry.reached + 1;
             entry.cuts.push_back((next, (SourceCut { position, ended: true }, entry.read)));
             state.on(Event::SourceEnded(source), &self.requested)
         };

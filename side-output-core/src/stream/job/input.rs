@@ -21,8 +21,8 @@ pub struct JobInput<T> {
     index: usize,
     /// What is left of the batch in hand.
     batch: vec::IntoIter<T>,
-    /// Where the source goes on after it.
-    position: Vec<u8>,
+    /// Where the source goes on after it; `None` before the first batch.
+    position: Option<Vec<u8>>,
     /// That was all.
     at_end: bool,
     /// The last barrier that it has sent.
@@ -99,7 +99,7 @@ impl<T> JobInput<T> {
             link: JobLink::new(Arc::clone(core), name),
             index,
             batch: Vec::new().into_iter(),
-            position: Vec::new(),
+            position: None,
             at_end: false,
             sent: 0,
             stopped: false,
@@ -111,7 +111,7 @@ impl<T> JobInput<T> {
     fn end(&mut self) {
         if !self.ended {
             self.ended = true;
-            self.core.source_ended(self.index, std::mem::take(&mut self.position));
+            self.core.source_ended(self.index, self.position.take().unwrap_or_default());
         }
     }
 }
@@ -152,7 +152,7 @@ impl<T> Source<T> for JobInput<T> {
                 Poll::Ready(Batch { records, position, end }) => {
                     self.core.count(self.index, records.len());
                     self.batch = records.into_iter();
-                    (self.position, self.at_end) = (position, end);
+                    (self.position, self.at_end) = (Some(position), end);
                 }
                 Poll::Pending => {
                     self.core.wait_for_barrier(self.index, cx.waker());
