@@ -120,6 +120,10 @@ impl SavedState {
                 None => {
                     if let Some(table) = self.tables.get_mut(entry.table) {
                         table.remove(&(entry.group, entry.key.to_owned()));
+                        if table.is_empty() {
+                            // As if it had never had an entry.
+                            self.tables.remove(entry.table);
+                        }
                     }
                 }
             }

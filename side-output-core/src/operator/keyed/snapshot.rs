@@ -40,10 +40,7 @@ where
     F::Key: Serialize + DeserializeOwned,
     F::State: Serialize + DeserializeOwned,
 {
-    pub(in crate::operator) fn save(
-        &mut self,
-        to: &mut StateChanges,
-    ) -> Result<(), SnapshotError> {
+    pub(in crate::operator) fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
         if self.firing {
             return Err(within_a_firing(TIME));
         }
