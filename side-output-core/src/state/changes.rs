@@ -27,6 +27,7 @@ pub struct Unsaved<K> {
 
 impl<K> Changes<K> {
     /// No changes: what is in `slots` was saved.
+    #[must_use]
     pub fn since_saving(slots: &[u32]) -> Self {
         let mut changes = Self { marks: Vec::new(), listed: Vec::new(), gone: Vec::new() };
         for slot in slots {
