@@ -2,7 +2,8 @@
 //!
 //! Each scenario is built twice: as bare operators, driven element by element, and as a graph of
 //! streams on the futures runtime, fed in chunks of 1, 2 and 7 elements and all at once. Both
-//! have to put on every output exactly what the trace says.
+//! have to put on every output exactly what the trace says. With the feature `job`, the bare
+//! operators are also saved at every position of the script and built anew from that.
 //!
 //! `CONFORMANCE_DIR` names another folder of scenarios; an argument runs those whose name
 //! contains it. A kind or a field that is not known here is a failure.
@@ -19,6 +20,8 @@
 mod fan;
 mod kinds;
 mod model;
+#[cfg(feature = "job")]
+mod restore;
 mod rules;
 mod run;
 mod script;

@@ -21,6 +21,8 @@ pub fn run(scenario: &Scenario) -> Result<(), String> {
         bare.feed(input, element, &mut traces)?;
     }
     compare(scenario, traces.into_map(), "as bare operators")?;
+    #[cfg(feature = "job")]
+    crate::restore::check(scenario, &*graph, &elements, &outputs)?;
 
     // Where the order of a union matters, the graph settles after each element.
     let chunks: &[usize] = if graph.one_at_a_time() { &[1] } else { &[1, 2, 7, usize::MAX] };
@@ -77,7 +79,7 @@ fn drive(
     Ok(traces)
 }
 
-fn compare(
+pub fn compare(
     scenario: &Scenario,
     actual: BTreeMap<String, Vec<Item>>,
     how: &str,

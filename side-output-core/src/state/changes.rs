@@ -27,12 +27,29 @@ pub struct Unsaved<K> {
 
 impl<K> Changes<K> {
     /// No changes: what is in `slots` was saved.
-    pub fn since_saving(slots: &[u32]) -> Self {
+    fn since_saving(slots: &[u32]) -> Self {
         let mut changes = Self { marks: Vec::new(), listed: Vec::new(), gone: Vec::new() };
         for slot in slots {
             *changes.mark(*slot) = SAVED;
         }
         changes
+    }
+
+    /// What there is to write of a container whose slots are `all_slots`: everything if it is to be,
+    /// or if no changes were kept track of so far; that begins with this call.
+    pub fn unsaved<Slots: Iterator<Item = u32>>(
+        changes: &mut Option<Box<Self>>,
+        all: bool,
+        all_slots: impl FnOnce() -> Slots,
+    ) -> Unsaved<K> {
+        match changes {
+            Some(changes) if !all => changes.take(),
+            changes => {
+                let slots: Vec<_> = all_slots().collect();
+                *changes = Some(Box::new(Self::since_saving(&slots)));
+                Unsaved { gone: Vec::new(), slots }
+            }
+        }
     }
 
     fn mark(&mut self, slot: u32) -> &mut u8 {

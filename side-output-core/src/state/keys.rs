@@ -322,14 +322,7 @@ impl<K: Hash + Eq, S> Keys<K, S> {
     /// What has changed since the last call: all there is the first time, or if it is to be `all`.
     /// From now on changes are kept track of.
     pub fn unsaved(&mut self, all: bool) -> Unsaved<K> {
-        match &mut self.changes {
-            Some(changes) if !all => changes.take(),
-            changes => {
-                let slots: Vec<_> = self.slots.iter().map(|(slot, _)| slot).collect();
-                *changes = Some(Box::new(Changes::since_saving(&slots)));
-                Unsaved { gone: Vec::new(), slots }
-            }
-        }
+        Changes::unsaved(&mut self.changes, all, || self.slots.iter().map(|(slot, _)| slot))
     }
 
     /// The next thing that is due at `watermark`, in order of time; a timer comes before the

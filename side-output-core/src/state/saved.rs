@@ -120,6 +120,10 @@ impl SavedState {
                 None => {
                     if let Some(table) = self.tables.get_mut(entry.table) {
                         table.remove(&(entry.group, entry.key.to_owned()));
+                        if table.is_empty() {
+                            // As if it had never had an entry.
+                            self.tables.remove(entry.table);
+                        }
                     }
                 }
             }
@@ -378,6 +382,12 @@ mod tests {
         dropped: &'static str,
     }
 
+    #[derive(Debug, Deserialize)]
+    struct Widened {
+        #[expect(dead_code, reason = "it is never read")]
+        count: String,
+    }
+
     fn saved(changes: &StateChanges) -> SavedState {
         let mut saved = SavedState::new();
         saved.apply(changes);
@@ -409,11 +419,6 @@ mod tests {
         let read = state.read_entries::<String, (), Counter>("keys").next().unwrap();
         assert_eq!(read.unwrap().2, Counter { count: 1, first: None });
 
-        #[derive(Debug, Deserialize)]
-        struct Widened {
-            #[expect(dead_code, reason = "it is never read")]
-            count: String,
-        }
         let read = state.read_entries::<String, (), Widened>("keys").next().unwrap();
         let error = read.unwrap_err().of("visits").to_string();
         let group = crate::state::key_group(crate::state::saved_hash(b"\xa1a"));

@@ -3,14 +3,14 @@
 use super::{Bare, BareFan2, Kind, named, ops};
 use crate::fan::Fan;
 use crate::model::{self, time_value};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use side_output::operator::Broadcast;
 use side_output::{
     Alignment, BroadcastContext, BroadcastProcess, Configuration, Context, DataStream, Routes,
     Timestamp,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,8 +25,9 @@ enum Function {
 }
 
 /// What a configuration record says.
+#[derive(Serialize, Deserialize)]
 struct Config {
-    routes: HashMap<String, String>,
+    routes: BTreeMap<String, String>,
     default: Option<String>,
 }
 

@@ -4,6 +4,8 @@ use super::{Bare, Kind, Traces};
 use crate::fan::{Fan, SIDES};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+#[cfg(feature = "job")]
+use side_output::state::Snapshot;
 use side_output::{DataStream, Element};
 use std::collections::BTreeMap;
 
@@ -185,5 +187,10 @@ impl Bare for BareChain {
             }
         }
         Ok(())
+    }
+
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot> {
+        self.nodes.iter_mut().flat_map(|node| node.bare.states()).collect()
     }
 }

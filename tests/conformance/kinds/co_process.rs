@@ -2,10 +2,13 @@
 
 use super::ops::{self, Call, Op};
 use super::{Bare, BareFan2, Kind, named};
+#[cfg(feature = "job")]
+use super::{group_of, key_in};
 use crate::fan::Fan;
 use crate::model;
 use crate::rules::Rules;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use side_output::operator::{Co, KeyedCo};
 use side_output::{
@@ -222,7 +225,7 @@ impl<F> Kind for OnKeys<F>
 where
     F: KeyedCoProcess<Key = String, Left = Value, Right = Value, Out = Fan>,
     F: Clone + Send + 'static,
-    F::State: Send,
+    F::State: Send + Serialize + DeserializeOwned,
 {
     fn bare(&self) -> Box<dyn Bare> {
         Box::new(BareFan2 {
@@ -236,5 +239,15 @@ where
         let right = inputs.remove(1).key_by(self.by(1));
         let left = inputs.remove(0).key_by(self.by(0));
         named(&self.outputs, left.connect(right).process(self.function.clone()).into_vec())
+    }
+
+    #[cfg(feature = "job")]
+    fn group(&self, input: usize, record: &Value) -> Option<u8> {
+        Some(group_of(&ops::key(record, &self.keys[input])))
+    }
+
+    #[cfg(feature = "job")]
+    fn key_of_output(&self, record: &Value) -> String {
+        key_in(record, &["k", &self.keys[0], &self.keys[1]])
     }
 }

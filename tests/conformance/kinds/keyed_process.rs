@@ -2,6 +2,8 @@
 
 use super::ops::{self, Call, Op};
 use super::{Bare, BareFan, Kind, named};
+#[cfg(feature = "job")]
+use super::{group_of, key_in};
 use crate::fan::Fan;
 use crate::model;
 use serde::Deserialize;
@@ -91,5 +93,15 @@ impl Kind for OnKeys {
             .key_by(move |record: &Value| ops::key(record, &field))
             .process(self.function.clone());
         named(&self.function.outputs, streams.into_vec())
+    }
+
+    #[cfg(feature = "job")]
+    fn group(&self, _input: usize, record: &Value) -> Option<u8> {
+        Some(group_of(&ops::key(record, &self.key)))
+    }
+
+    #[cfg(feature = "job")]
+    fn key_of_output(&self, record: &Value) -> String {
+        key_in(record, &["k", &self.key])
     }
 }

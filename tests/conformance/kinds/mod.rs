@@ -15,6 +15,8 @@ use crate::model::Item;
 use serde_json::{Map, Value};
 use side_output::operator::{Either, Operator, Turn};
 use side_output::output::{Account, Collect};
+#[cfg(feature = "job")]
+use side_output::state::{Snapshot, StateChanges};
 use side_output::{Alignment, DataStream, Element, Mark, Timestamp};
 use std::collections::BTreeMap;
 
@@ -25,6 +27,21 @@ pub trait Kind {
 
     /// Streams by output name, on the futures runtime.
     fn streams(&self, inputs: Vec<DataStream<Value>>) -> BTreeMap<String, DataStream<Value>>;
+
+    /// The group of a record's key, if it can be had in several partitions; of anything if it is no
+    /// record.
+    #[cfg(feature = "job")]
+    fn group(&self, input: usize, record: &Value) -> Option<u8> {
+        _ = (input, record);
+        None
+    }
+
+    /// The key that stands in what comes out, or nothing.
+    #[cfg(feature = "job")]
+    fn key_of_output(&self, record: &Value) -> String {
+        _ = record;
+        String::new()
+    }
 
     /// Whether the graph has to settle after each element of the script.
     fn one_at_a_time(&self) -> bool {
@@ -41,6 +58,34 @@ pub trait Bare {
         element: Element<Value>,
         traces: &mut Traces,
     ) -> Result<(), String>;
+
+    /// All that has state, in a fixed order.
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot>;
+}
+
+/// An operator whose state can be saved, where that is asked for.
+#[cfg(feature = "job")]
+pub trait Saved: Snapshot {}
+#[cfg(feature = "job")]
+impl<Op: Snapshot> Saved for Op {}
+#[cfg(not(feature = "job"))]
+pub trait Saved {}
+#[cfg(not(feature = "job"))]
+impl<Op> Saved for Op {}
+
+/// The group of a key.
+#[cfg(feature = "job")]
+pub fn group_of(key: &impl serde::Serialize) -> u8 {
+    let mut changes = StateChanges::new(true);
+    changes.entry("keys", key, &(), &()).expect("a key that can be saved");
+    changes.entries().next().expect("the entry").group
+}
+
+/// The first of these fields that a record has.
+#[cfg(feature = "job")]
+pub fn key_in(record: &Value, fields: &[&str]) -> String {
+    fields.iter().find_map(|field| record.get(field)).map_or_else(String::new, Value::to_string)
 }
 
 /// Reads what a scenario runs; `outputs` are the names that it compares.
@@ -78,7 +123,7 @@ pub fn kind(
 }
 
 /// What came out of each output. Elements for an output that nobody reads are dropped.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Traces {
     outputs: Vec<(String, Vec<Element<Value>>)>,
 }
@@ -158,7 +203,7 @@ pub struct BareFan<Op> {
     pub outputs: Vec<String>,
 }
 
-impl<Op: Operator<In = Value, Out = Fan>> Bare for BareFan<Op> {
+impl<Op: Operator<In = Value, Out = Fan> + Saved> Bare for BareFan<Op> {
     fn feed(
         &mut self,
         _input: usize,
@@ -168,6 +213,11 @@ impl<Op: Operator<In = Value, Out = Fan>> Bare for BareFan<Op> {
         let Self { operator, outputs } = self;
         let name = |fan: Fan| (outputs[fan.output].clone(), fan.record);
         feed(operator, element, &mut Collected { traces, name })
+    }
+
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot> {
+        vec![&mut self.operator]
     }
 }
 
@@ -180,7 +230,7 @@ pub struct BareFan2<Op> {
 
 impl<Op> Bare for BareFan2<Op>
 where
-    Op: Operator<In = Either<Value, Value>, Out = Fan>,
+    Op: Operator<In = Either<Value, Value>, Out = Fan> + Saved,
 {
     fn feed(
         &mut self,
@@ -206,6 +256,11 @@ where
                 feed(operator, Element::Record { value, at }, &mut out)
             }
         }
+    }
+
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot> {
+        vec![&mut self.alignment, &mut self.operator]
     }
 }
 

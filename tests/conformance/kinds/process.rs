@@ -7,6 +7,8 @@ use crate::rules::Rules;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use side_output::operator::{Split, WithContext};
+#[cfg(feature = "job")]
+use side_output::state::Snapshot;
 use side_output::{Alignment, Context, DataStream, Element, Timestamp};
 use std::collections::BTreeMap;
 
@@ -102,5 +104,11 @@ impl<F: FnMut(Value, &mut Context<Fan>) -> Vec<Fan>> Bare for BareProcess<F> {
             }
             (element, _) => feed(operator, element, &mut out),
         }
+    }
+
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot> {
+        let exchange = self.exchange.as_mut().map(|exchange| exchange as &mut dyn Snapshot);
+        exchange.into_iter().chain([&mut self.operator as &mut dyn Snapshot]).collect()
     }
 }

@@ -4,6 +4,8 @@ use super::{Bare, Kind, Traces};
 use crate::model;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+#[cfg(feature = "job")]
+use side_output::state::Snapshot;
 use side_output::{Alignment, DataStream, Element};
 use std::collections::BTreeMap;
 
@@ -45,5 +47,10 @@ impl Bare for BareUnion {
             record @ Element::Record { .. } => traces.extend("main", [record]),
         }
         Ok(())
+    }
+
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot> {
+        vec![&mut self.alignment]
     }
 }

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use side_output::operator::AssignTimestamps;
 use side_output::output::Single;
+#[cfg(feature = "job")]
+use side_output::state::Snapshot;
 use side_output::{
     BoundedOutOfOrderness, DataStream, Element, Timestamp, WatermarkGenerator, Watermarks,
 };
@@ -87,6 +89,27 @@ impl WatermarkGenerator<Stamped> for Generator {
             }
         }
     }
+
+    fn seen(&self) -> Vec<i64> {
+        match self {
+            Self::Every(every) => {
+                let bounded = WatermarkGenerator::<Stamped>::seen(&every.bounded);
+                bounded.into_iter().chain([every.seen.cast_signed()]).collect()
+            }
+            Self::Delayed { .. } | Self::Marker { .. } => Vec::new(),
+        }
+    }
+
+    fn resume(&mut self, numbers: &[i64]) -> bool {
+        match (self, numbers) {
+            (Self::Every(EveryRecords { bounded, seen, .. }), [bounded_seen @ .., count]) => {
+                *seen = count.cast_unsigned();
+                WatermarkGenerator::<Stamped>::resume(bounded, bounded_seen)
+            }
+            (Self::Every(_), []) => false,
+            (_, numbers) => numbers.is_empty(),
+        }
+    }
 }
 
 /// Asks the bounded generator after every so many records.
@@ -151,5 +174,10 @@ impl<F: FnMut(&Stamped) -> Timestamp> Bare for BareAssign<F> {
             Element::Mark(mark) => Element::Mark(mark),
         };
         feed(&mut self.operator, element, &mut out)
+    }
+
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot> {
+        vec![&mut self.operator]
     }
 }

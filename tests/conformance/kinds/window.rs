@@ -1,12 +1,17 @@
 //! `window` and `window_all`.
 
-use super::{Bare, Collected, Kind, Traces, feed};
+use super::{Bare, Collected, Kind, Saved, Traces, feed};
+#[cfg(feature = "job")]
+use super::{group_of, key_in};
 use crate::fan::{Fan, SIDES};
 use crate::model::{self, time_value};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use side_output::operator::{Operator, Windowed, Windows};
 use side_output::output::Single;
+#[cfg(feature = "job")]
+use side_output::state::Snapshot;
 use side_output::stream::Source;
 use side_output::window::TriggerOf;
 use side_output::{
@@ -139,6 +144,16 @@ impl Kind for Description {
         streams.into_iter().for_each(DataStream::discard);
         read
     }
+
+    #[cfg(feature = "job")]
+    fn group(&self, _input: usize, record: &Value) -> Option<u8> {
+        self.key.as_ref().map(|field| group_of(&record[field]))
+    }
+
+    #[cfg(feature = "job")]
+    fn key_of_output(&self, record: &Value) -> String {
+        key_in(record, &["key", self.key.as_deref().unwrap_or("key")])
+    }
 }
 
 /// What is built of a description, once the types of assigner and trigger are known.
@@ -148,8 +163,12 @@ trait Build {
     fn build<A, Tr>(self, description: &Description, assigner: A, trigger: Tr) -> Self::Built
     where
         A: Assigner + Send + 'static,
-        Tr: TriggerOf<Value, A::Merging, State: Send> + Send + 'static;
+        Tr: TriggerOf<Value, A::Merging, State: TriggerState> + Send + 'static;
 }
+
+/// What a trigger remembers, and can be sent and saved.
+trait TriggerState: Send + Serialize + DeserializeOwned {}
+impl<TS: Send + Serialize + DeserializeOwned> TriggerState for TS {}
 
 impl Description {
     fn build<B: Build>(&self, build: B) -> B::Built {
@@ -173,7 +192,7 @@ impl Description {
     fn with_assigner<A, B: Build>(&self, assigner: A, build: B) -> B::Built
     where
         A: Assigner + Send + 'static,
-        A::Trigger: TriggerOf<Value, A::Merging, State: Send> + Send + 'static,
+        A::Trigger: TriggerOf<Value, A::Merging, State: TriggerState> + Send + 'static,
         AnyTrigger: TriggerOf<Value, A::Merging>,
     {
         match self.trigger.clone() {
@@ -474,7 +493,7 @@ impl Build for BuildStreams {
     fn build<A, Tr>(self, description: &Description, assigner: A, trigger: Tr) -> Self::Built
     where
         A: Assigner + Send + 'static,
-        Tr: TriggerOf<Value, A::Merging, State: Send> + Send + 'static,
+        Tr: TriggerOf<Value, A::Merging, State: TriggerState> + Send + 'static,
     {
         let windows = self
             .0
@@ -555,7 +574,7 @@ impl Build for BuildBare {
     fn build<A, Tr>(self, description: &Description, assigner: A, trigger: Tr) -> Self::Built
     where
         A: Assigner + Send + 'static,
-        Tr: TriggerOf<Value, A::Merging, State: Send> + Send + 'static,
+        Tr: TriggerOf<Value, A::Merging, State: TriggerState> + Send + 'static,
     {
         let windows = Windows::new(assigner)
             .trigger(trigger)
@@ -606,7 +625,7 @@ fn bare<Op>(
     fan: impl FnMut(Op::Out) -> Fan + 'static,
 ) -> Box<dyn Bare>
 where
-    Op: Operator<In = Value> + 'static,
+    Op: Operator<In = Value> + Saved + 'static,
 {
     Box::new(BareWindow { operator, outputs, fan })
 }
@@ -619,7 +638,7 @@ struct BareWindow<Op, F> {
 
 impl<Op, F> Bare for BareWindow<Op, F>
 where
-    Op: Operator<In = Value>,
+    Op: Operator<In = Value> + Saved,
     F: FnMut(Op::Out) -> Fan,
 {
     fn feed(
@@ -634,5 +653,10 @@ where
             (outputs.get(output).cloned().unwrap_or_default(), record)
         };
         feed(operator, element, &mut Collected { traces, name })
+    }
+
+    #[cfg(feature = "job")]
+    fn states(&mut self) -> Vec<&mut dyn Snapshot> {
+        vec![&mut self.operator]
     }
 }

@@ -1,7 +1,7 @@
 use super::{LatePolicy, ProcessLate};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector, OwnContext, Routes as _, Splitter};
-use crate::state::Map;
+use crate::state::{Changes, Map};
 use crate::time::Timestamp;
 use crate::window::{Aggregate, Late, Pane, Window, WindowContext, WindowProcess, WindowResult};
 use std::fmt;
@@ -410,6 +410,8 @@ pub struct Processed<P: WindowProcess, L> {
     pub(super) process: P,
     pub(super) keep: Option<usize>,
     pub(super) keys: Map<P::Key, Option<P::KeyState>>,
+    /// What has changed of them since they were saved, once they were.
+    pub(super) changes: Option<Box<Changes<P::Key>>>,
     pub(super) taps: OwnContext<P::Out>,
     pub(super) late: PhantomData<fn() -> L>,
 }
@@ -465,11 +467,24 @@ where
         self.taps.flush(at, out);
         match (slot, key_state) {
             (None, None) => {}
-            (None, key_state) => _ = self.keys.enter(key, || key_state),
-            (Some(slot), None) => drop(self.keys.remove(slot)),
+            (None, key_state) => {
+                let slot = self.keys.enter(key, || key_state);
+                if let Some(changes) = &mut self.changes {
+                    changes.touch(slot);
+                }
+            }
+            (Some(slot), None) => {
+                let removed = self.keys.remove(slot);
+                if let (Some(changes), Some((key, _))) = (&mut self.changes, removed) {
+                    changes.remove(slot, key);
+                }
+            }
             (Some(slot), key_state) => {
                 if let Some(place) = self.keys.value_mut(slot) {
                     *place = key_state;
+                }
+                if let Some(changes) = &mut self.changes {
+                    changes.touch(slot);
                 }
             }
         }

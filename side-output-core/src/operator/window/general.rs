@@ -5,7 +5,7 @@ use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::operator::AtEnd;
 use crate::output::{Collect, Collector};
-use crate::state::{Map, Slab};
+use crate::state::{Changes, Map, Slab};
 use crate::time::Timestamp;
 use crate::window::{
     Assigner, Firings, Pane, Timers, Trigger, TriggerContext, TriggerOf, Verdict, Window,
@@ -23,6 +23,8 @@ pub(super) struct General<K, C, S, TS> {
     opened: u64,
     /// How many timers each window has set at the end of the input, where they may never stop.
     renewals: FxHashMap<u32, u32>,
+    /// What has changed since the windows were saved, once they were: by key and age.
+    changes: Option<Box<Changes<(K, u64)>>>,
 }
 
 /// One window of one key.
@@ -49,11 +51,20 @@ impl<K: Hash + Eq, C, S, TS> General<K, C, S, TS> {
             timers: Timers::new(),
             opened: 0,
             renewals: FxHashMap::default(),
+            changes: None,
         }
     }
 }
 
 impl<K, C, S, TS> General<K, C, S, TS> {
+    /// Notes that a window is new or changes.
+    #[inline]
+    fn touch(&mut self, slot: u32) {
+        if let Some(changes) = &mut self.changes {
+            changes.touch(slot);
+        }
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.slots.len()
     }
@@ -143,6 +154,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     fn insert(&mut self, kept: Kept<C, S, TS>) -> u32 {
         let owner = kept.owner;
         let slot = self.slots.insert(kept);
+        self.touch(slot);
         if let Some(slots) = self.keys.value_mut(owner) {
             slots.push(slot);
         }
@@ -216,6 +228,9 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
     /// Takes a window out, with its timers and its place in the key's list.
     fn remove(&mut self, lateness: i64, slot: u32) -> Kept<C, S, TS> {
         let kept = self.slots.remove(slot).expect("a window that is kept");
+        if let (Some(changes), Some((key, _))) = (&mut self.changes, self.keys.get(kept.owner)) {
+            changes.remove(slot, (key.clone(), kept.age));
+        }
         self.timers.remove(&(kept.window.cleanup(lateness), kept.age, slot));
         for at in &kept.timers {
             self.timers.remove(&(*at, kept.age, slot));
@@ -243,6 +258,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
         Out: Collect<B::Out>,
     {
         let watermark = parts.watermark;
+        self.touch(slot);
         let kept = self.slots.get_mut(slot).expect("a window that is kept");
         let mut cx = TriggerContext {
             window: kept.window,
@@ -281,6 +297,7 @@ impl<K: Hash + Eq + Clone, C, S: Default, TS: Default> General<K, C, S, TS> {
                 return Ok(Progress::More);
             }
             self.timers.pop_first();
+            self.touch(slot);
             let kept = self.slots.get_mut(slot).expect("a window that is kept");
             let key = self.keys.get(kept.owner).map(|(key, _)| key);
             let cleanup = kept.window.cleanup(parts.lateness);

@@ -4,7 +4,7 @@ mod snapshot;
 use super::{Firing, Parts, Progress, Share, WindowBody};
 use crate::error::StreamError;
 use crate::output::{Collect, Collector};
-use crate::state::{Index, KeyHash, Next, Ripe, Slab, Timer, WORK, Wheel};
+use crate::state::{Changes, Index, KeyHash, Next, Ripe, Slab, Timer, WORK, Wheel};
 use crate::time::Timestamp;
 use crate::window::{Assigner, Firings, Pane, Window};
 use std::hash::Hash;
@@ -31,6 +31,8 @@ struct Kept<K, C, S> {
     wheel: Wheel,
     /// How many sessions were ever opened.
     opened: u64,
+    /// What has changed since the sessions were saved, once they were: by key and age.
+    changes: Option<Box<Changes<(K, u64)>>>,
 }
 
 /// One session of one key.
@@ -61,7 +63,7 @@ impl<K, C, S> Session<K, C, S> {
 
 impl<K, C, S> Sessions<K, C, S> {
     pub(super) const fn new() -> Self {
-        let kept = Kept { slots: Slab::new(), wheel: Wheel::new(), opened: 0 };
+        let kept = Kept { slots: Slab::new(), wheel: Wheel::new(), opened: 0, changes: None };
         Self { index: Index::new(), kept, touched: Vec::new() }
     }
 
@@ -167,6 +169,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 {
                     session.window = grown;
                     parts.body.add(&mut session.contents, value);
+                    self.kept.touch(newest);
                     return Ok(());
                 }
                 return self.join(parts, hash, key, window, value, out);
@@ -275,6 +278,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
     {
         let Timer { at, slot, .. } = timer;
         let watermark = parts.watermark;
+        self.kept.touch(slot);
         let session = self.kept.get_mut(slot);
         let (window, cleanup) = (session.window, session.window.cleanup(parts.lateness));
         let mut last = parts.finals.then_some(Pane::Final);
@@ -293,7 +297,10 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 return Ok(());
             }
         }
-        let Session { key, contents, side, .. } = self.remove(&parts.hash, slot);
+        let Session { key, contents, side, age, .. } = self.remove(&parts.hash, slot);
+        if let Some(changes) = &mut self.kept.changes {
+            changes.remove(slot, (key.clone(), age));
+        }
         if let Some(pane) = last {
             parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
         }
@@ -335,6 +342,14 @@ impl<K, C, S> Kept<K, C, S> {
     #[inline]
     fn get_mut(&mut self, slot: u32) -> &mut Session<K, C, S> {
         self.slots.get_mut(slot).expect("a session that is kept")
+    }
+
+    /// Notes that a session is new or changes.
+    #[inline]
+    fn touch(&mut self, slot: u32) {
+        if let Some(changes) = &mut self.changes {
+            changes.touch(slot);
+        }
     }
 
     #[inline]
@@ -384,6 +399,7 @@ impl<K, C, S> Kept<K, C, S> {
         let next = session.next(parts.lateness);
         self.opened += 1;
         let slot = self.slots.insert(session);
+        self.touch(slot);
         if older != NONE {
             self.get_mut(older).newer = slot;
         }
@@ -399,19 +415,29 @@ impl<K, C, S> Kept<K, C, S> {
         window: Window,
     ) -> u32
     where
+        K: Clone,
         B: WindowBody<K, T, Contents = C, Side = S>,
     {
         // The last one is the oldest.
         let slot = touched.pop().expect("a session that is touched");
+        self.touch(slot);
         let mut session = self.slots.get_mut(slot).expect("a session that is kept");
         let (before, age) = (session.window, session.age);
-        while let Some(other) = touched.pop() {
-            let other = self.take(other);
-            session = self.get_mut(slot);
+        while let Some(other_slot) = touched.pop() {
+            let other = self.take(other_slot);
+            session = self.slots.get_mut(slot).expect("a session that is kept");
             session.window = session.window.cover(&other.window);
             parts.body.merge(&mut session.contents, other.contents);
             parts.body.merge_side(&mut session.side, other.side);
             session.firings.merge(other.firings);
+            if let Some(changes) = &mut self.changes {
+                if other.age < session.age {
+                    // It is saved under another age from now on.
+                    changes.remove(slot, (session.key.clone(), session.age));
+                    changes.touch(slot);
+                }
+                changes.remove(other_slot, (other.key, other.age));
+            }
             session.age = session.age.min(other.age);
         }
         session.window = session.window.cover(&window);
@@ -439,6 +465,7 @@ impl<K, C, S> Kept<K, C, S> {
         Out: Collect<B::Out>,
     {
         let watermark = parts.watermark;
+        self.touch(slot);
         let Session { key, window, contents, side, firings, .. } = self.get_mut(slot);
         let pane = firings.next(*window, watermark, true);
         let firing = Firing { key, window: *window, pane, watermark };

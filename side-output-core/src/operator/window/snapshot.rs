@@ -3,7 +3,7 @@ use super::{
     WindowOperator,
 };
 use crate::operator::snapshot::{lowest, values, within_a_firing};
-use crate::state::{SavedState, Snapshot, SnapshotError, StateChanges};
+use crate::state::{Changes, SavedState, Snapshot, SnapshotError, StateChanges, Unsaved};
 use crate::time::Timestamp;
 use crate::window::{Aggregate, Assigner, TriggerOf, Window, WindowProcess};
 use serde::de::DeserializeOwned;
@@ -50,7 +50,7 @@ pub trait SaveBody<K, T>:
     /// # Errors
     ///
     /// If a value cannot be serialized.
-    fn save(&self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+    fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
         _ = to;
         Ok(())
     }
@@ -102,9 +102,13 @@ where
         >,
     L: ProcessLate<P>,
 {
-    fn save(&self, to: &mut StateChanges) -> Result<(), SnapshotError> {
-        for (_, (key, state)) in self.keys.iter() {
-            if let Some(state) = state {
+    fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+        let unsaved = self.unsaved(to.is_full());
+        for key in &unsaved.gone {
+            to.remove(KEYS, key, &())?;
+        }
+        for slot in unsaved.slots {
+            if let Some((key, Some(state))) = self.keys.get(slot) {
                 to.entry(KEYS, key, &(), state)?;
             }
         }
@@ -119,7 +123,16 @@ where
             }
             self.keys.enter(&key, || Some(state));
         }
+        drop(self.unsaved(true));
         Ok(())
+    }
+}
+
+impl<P: WindowProcess, L> Processed<P, L> {
+    /// What has changed since the last call, or all.
+    fn unsaved(&mut self, all: bool) -> Unsaved<P::Key> {
+        let keys = &self.keys;
+        Changes::unsaved(&mut self.changes, all, || keys.iter().map(|(slot, _)| slot))
     }
 }
 
@@ -134,7 +147,10 @@ where
         if self.due {
             return Err(within_a_firing(TIME));
         }
-        to.write_all();
+        if matches!(self.engine, Engine::Aligned(_) | Engine::Sliced(_)) {
+            // Their records only look their key up, and note nothing else.
+            to.write_all();
+        }
         let (watermark, horizon) = (self.parts.watermark, self.parts.horizon);
         to.value(TIME, &Time { watermark, horizon, engine: self.engine.kind() })?;
         self.parts.body.save(to)?;

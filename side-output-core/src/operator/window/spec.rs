@@ -344,7 +344,7 @@ impl<A: Assigner, Tr, Ev: Evictor, L> Windows<A, Tr, Ev, L> {
     {
         let keep = self.evictor.keep();
         let (keys, taps) = (Map::new(), OwnContext::new());
-        let body = Processed { process, keep, keys, taps, late: PhantomData };
+        let body = Processed { process, keep, keys, changes: None, taps, late: PhantomData };
         WindowOperator::new(key, self, body)
     }
 }

@@ -55,7 +55,7 @@ where
         parts: &Parts<A, Tr, B>,
         from: &SavedState,
     ) -> Result<(), SnapshotError> {
-        let mut windows: BTreeMap<Window, Vec<(K, Saved<C, S>)>> = BTreeMap::new();
+        let mut windows: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for entry in from.read_entries(WINDOWS) {
             let (key, window, saved): (K, Window, Saved<C, S>) = entry?;
             windows.entry(check(WINDOWS, window)?).or_default().push((key, saved));

@@ -2,7 +2,7 @@ use super::{General, Kept};
 use crate::operator::snapshot::MOST;
 use crate::operator::window::Parts;
 use crate::operator::window::snapshot::check;
-use crate::state::{SavedState, SnapshotError, StateChanges};
+use crate::state::{Changes, SavedState, SnapshotError, StateChanges, Unsaved};
 use crate::time::Timestamp;
 use crate::window::{Firings, Window};
 use serde::de::DeserializeOwned;
@@ -31,8 +31,12 @@ where
     S: Default + Serialize + DeserializeOwned,
     TS: Default + Serialize + DeserializeOwned,
 {
-    pub(in super::super) fn save(&self, to: &mut StateChanges) -> Result<(), SnapshotError> {
-        for (_, kept) in self.slots.iter() {
+    pub(in super::super) fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+        let unsaved = self.unsaved(to.is_full());
+        for (key, age) in &unsaved.gone {
+            to.remove(WINDOWS, key, age)?;
+        }
+        for kept in unsaved.slots.into_iter().filter_map(|slot| self.slots.get(slot)) {
             let Kept { owner, window, contents, side, state, timers, firings, age } = kept;
             let Some((key, _)) = self.keys.get(*owner) else { continue };
             let mut timers = timers.clone();
@@ -87,6 +91,12 @@ where
             let cleanup = window.cleanup(parts.lateness);
             self.timers.extend(own.into_iter().chain([cleanup]).map(|at| (at, age, slot)));
         }
+        drop(self.unsaved(true));
         Ok(())
+    }
+
+    /// What has changed since the last call, or all.
+    fn unsaved(&mut self, all: bool) -> Unsaved<(K, u64)> {
+        Changes::unsaved(&mut self.changes, all, || self.slots.iter().map(|(slot, _)| slot))
     }
 }

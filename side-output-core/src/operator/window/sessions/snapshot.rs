@@ -2,7 +2,7 @@ use super::{Kept, NONE, Session, Sessions};
 use crate::operator::snapshot::MOST;
 use crate::operator::window::Parts;
 use crate::operator::window::snapshot::check;
-use crate::state::{SavedState, SnapshotError, StateChanges};
+use crate::state::{Changes, SavedState, SnapshotError, StateChanges, Unsaved};
 use crate::time::Timestamp;
 use crate::window::{Firings, Window};
 use serde::de::DeserializeOwned;
@@ -27,8 +27,12 @@ where
     C: Serialize + DeserializeOwned,
     S: Default + Serialize + DeserializeOwned,
 {
-    pub(in super::super) fn save(&self, to: &mut StateChanges) -> Result<(), SnapshotError> {
-        for (_, session) in self.kept.slots.iter() {
+    pub(in super::super) fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError> {
+        let unsaved = self.kept.unsaved(to.is_full());
+        for (key, age) in &unsaved.gone {
+            to.remove(WINDOWS, key, age)?;
+        }
+        for session in unsaved.slots.into_iter().filter_map(|slot| self.kept.slots.get(slot)) {
             let Session { key, window, contents, side, firings, age, .. } = session;
             let saved = Saved { window: *window, contents, side, firings: *firings };
             to.entry(WINDOWS, key, age, &saved)?;
@@ -79,11 +83,17 @@ where
                 self.index.replace(hash, older, slot);
             }
         }
+        drop(self.kept.unsaved(true));
         Ok(())
     }
 }
 
 impl<K, C, S> Kept<K, C, S> {
+    /// What has changed since the last call, or all.
+    fn unsaved(&mut self, all: bool) -> Unsaved<(K, u64)> {
+        Changes::unsaved(&mut self.changes, all, || self.slots.iter().map(|(slot, _)| slot))
+    }
+
     fn restore(&mut self, session: Session<K, C, S>, lateness: i64) -> u32 {
         let (older, next) = (session.older, session.next(lateness));
         self.opened = self.opened.max(session.age + 1);
