@@ -18,8 +18,8 @@ pub(crate) enum Fault {
     Stop,
     /// The machine stops half-way.
     Torn,
-    /// What should be synced is not, and nobody is told; the machine stops at a later operation.
-    LostSync,
+    /// What should be synced is not, and nobody is told; the machine stops after so many others.
+    LostSync(usize),
 }
 
 /// What a crash leaves.
@@ -214,7 +214,10 @@ impl Inner {
                 self.stopped = true;
                 Ok(Step::Half)
             }
-            Fault::LostSync => Ok(Step::Unsynced),
+            Fault::LostSync(stop) => {
+                self.fault = Some((step + 1 + stop, Fault::Stop));
+                Ok(Step::Unsynced)
+            }
         }
     }
 
