@@ -6,10 +6,16 @@ mod checksum;
 mod disk;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "files")]
+mod folder;
+#[cfg(any(feature = "files", feature = "sqlite"))]
+mod lock;
 #[cfg(any(feature = "files", feature = "sqlite"))]
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+#[cfg(feature = "files")]
+pub use self::folder::FolderStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{Delta, Insert, SqliteSink, SqliteStore, Upsert};

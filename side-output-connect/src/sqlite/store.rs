@@ -75,6 +75,18 @@ impl SqliteStore {
         SqliteSink::new(Arc::clone(&self.session), table.into(), Kind::Delta)
     }
 
+    async fn open_as_writer(
+        &self,
+        session: &mut Session,
+        job: &str,
+    ) -> Result<Option<Stored>, StoreError> {
+        session.connect(&self.path).await?;
+        let epoch = self.begin_job(session, job).await.map_err(Failure::into_store)?;
+        session.commit().await?;
+        session.set_epoch(epoch);
+        Self::load(session).await
+    }
+
     async fn begin_job(&self, session: &mut Session, job: &str) -> Result<i64, Failure> {
         session.begin().await?;
         for table in TABLES {
@@ -142,15 +154,11 @@ fn cut_checksum(id: i64, cut: &[u8]) -> i64 {
 impl Store for SqliteStore {
     async fn open(&mut self, job: &str) -> Result<Option<Stored>, StoreError> {
         let mut session = self.session.lock().await;
-        session.connect(&self.path).await?;
-        match self.begin_job(&mut session, job).await {
-            Ok(epoch) => {
-                session.commit().await?;
-                session.set_epoch(epoch);
-            }
-            Err(error) => return session.fail(error.into_store()).await,
+        let opened = self.open_as_writer(&mut session, job).await;
+        if opened.is_err() {
+            session.close().await;
         }
-        Self::load(&mut session).await
+        opened
     }
 
     async fn complete(
