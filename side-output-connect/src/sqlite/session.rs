@@ -116,6 +116,7 @@ impl Session {
             return Ok(());
         }
         self.run("BEGIN IMMEDIATE").await.map_err(Failure::into_store)?;
+        self.run("SAVEPOINT side_output").await.map_err(Failure::into_store)?;
         let open = self.open()?;
         open.in_transaction = true;
         if open.epoch == 0 {
@@ -168,10 +169,19 @@ impl Session {
         let open = self.open()?;
         match query.execute(&mut open.connection).await {
             Ok(_) => Ok(()),
-            Err(error) => match refusal(&error) {
-                Some(reason) => Err(Failure::Refused(reason)),
-                None => self.fail(store_error(error)).await.map_err(Failure::Store),
-            },
+            Err(error) => {
+                let Some(reason) = refusal(&error) else {
+                    return self.fail(store_error(error)).await.map_err(Failure::Store);
+                };
+                // A table may be declared so that a conflict ends the whole transaction. Then there
+                // is no savepoint any more, and nothing more must be written.
+                for sql in ["RELEASE side_output", "SAVEPOINT side_output"] {
+                    if let Err(error) = open.connection.execute(sql).await {
+                        return self.fail(store_error(error)).await.map_err(Failure::Store);
+                    }
+                }
+                Err(Failure::Refused(reason))
+            }
         }
     }
 

@@ -210,12 +210,7 @@ async fn try_one(
     kind: &Kind,
     row: &Row,
 ) -> Result<Option<String>, BoxError> {
-    // A table may be declared so that a conflict ends the whole transaction: then there is no
-    // savepoint left, which is an error, and nothing is written outside of a transaction.
-    session.run("SAVEPOINT side_output_row").await.map_err(Failure::into_error)?;
-    let written = insert(session, table, kind, std::slice::from_ref(row)).await;
-    session.run("RELEASE side_output_row").await.map_err(Failure::into_error)?;
-    match written {
+    match insert(session, table, kind, std::slice::from_ref(row)).await {
         Ok(()) => Ok(None),
         Err(Failure::Refused(reason)) => Ok(Some(reason)),
         Err(error) => Err(error.into_error()),

@@ -75,6 +75,11 @@ impl SqliteStore {
         SqliteSink::new(Arc::clone(&self.session), table.into(), Kind::Delta)
     }
 
+    #[cfg(test)]
+    pub(super) fn session(&self) -> Arc<Mutex<Session>> {
+        Arc::clone(&self.session)
+    }
+
     async fn open_as_writer(
         &self,
         session: &mut Session,
