@@ -15,6 +15,46 @@ mod file;
 use self::file::{Contents, States};
 
 /// Keeps the checkpoints of a job as files in a folder.
+///
+/// Each checkpoint is one file, with its number as name, which is written, synced, and only then
+/// given that name; none is ever overwritten. A file has what has changed since the checkpoint
+/// before. When the changes outweigh the last file with all states, the next file has all states
+/// again. The work is done on a thread of its own.
+///
+/// # Guarantee
+///
+/// After a crash at any point the folder has the checkpoint before or this one, whole; after
+/// [`complete`](Store::complete) this one. Everything has a checksum: a byte that is missing or
+/// wrong is an error that names the file.
+///
+/// One process writes: it holds a lock of the operating system, which ends with it. Where locks do
+/// not work, as on some network disks, a writer finds before each checkpoint that another one has
+/// opened the folder since. Two that write in the same moment are not told apart there.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::checkpoint::Store as _;
+/// use side_output::connect::FolderStore;
+/// use side_output::state::StateChanges;
+///
+/// # futures::executor::block_on(async {
+/// # let folder = std::env::temp_dir().join(format!("folder-store-{}", std::process::id()));
+/// // This is what a job does.
+/// let mut store = FolderStore::new(&folder).keep(3);
+/// assert_eq!(store.open("flights").await?, None);
+/// let mut changes = StateChanges::new(true);
+/// changes.value("count", &7)?;
+/// store.complete(1, b"positions".to_vec(), &[("visits".to_owned(), changes)]).await?;
+///
+/// let stored = store.open("flights").await?.expect("a checkpoint");
+/// assert_eq!((stored.id, &*stored.cut), (1, &b"positions"[..]));
+/// assert_eq!(stored.states["visits"].read_value("count")?, Some(7));
+/// # drop(store);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<_, side_output::checkpoint::BoxError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct FolderStore {
     inner: Arc<Mutex<Inner>>,
