@@ -1,6 +1,8 @@
 //! The few file operations that stores and sinks are made of: in one place, so that a test can make
 //! any one of them fail.
 
+use crate::lock::Lock;
+use side_output_core::checkpoint::StoreError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -75,12 +77,24 @@ impl Disk {
     }
 
     /// Gives a complete file its name; an error if there is one of that name.
-    #[cfg(feature = "files")]
     pub(crate) fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
         on!(self, publish(from, to), {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
         })
+    }
+
+    /// Makes a folder, unless it exists.
+    pub(crate) fn create_folder(&self, folder: &Path) -> io::Result<()> {
+        on!(self, create_folder(folder), {
+            fs::create_dir_all(folder)?;
+            self.sync_folder(&folder_of(folder))
+        })
+    }
+
+    /// Takes the lock in this file; a simulated disk has none, since it has one process.
+    pub(crate) fn lock(&self, path: &Path) -> Result<Option<Lock>, StoreError> {
+        on!(self, lock(path), Lock::take(path).map(Some))
     }
 
     /// Removes a file, if there is one.

@@ -8,3 +8,6 @@ mod table;
 
 pub use self::sink::{Delta, Insert, SqliteSink, Upsert};
 pub use self::store::SqliteStore;
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,5 @@
+use crate::lock::Lock;
+use side_output_core::checkpoint::StoreError;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +20,8 @@ pub(crate) enum Fault {
     Stop,
     /// The machine stops half-way.
     Torn,
-    /// What should be synced is not, and nobody is told; the machine stops at a later operation.
-    LostSync,
+    /// What should be synced is not, and nobody is told; the machine stops after so many others.
+    LostSync(usize),
 }
 
 /// What a crash leaves.
@@ -60,18 +62,18 @@ enum Step {
 impl Simulated {
     /// From now on the operation after `steps` others fails like this.
     pub(crate) fn fail(&self, steps: usize, fault: Fault) {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         (inner.steps, inner.fault) = (0, Some((steps, fault)));
     }
 
     /// Whether the fault has come.
     pub(crate) fn has_failed(&self) -> bool {
-        self.lock().fault.is_none()
+        self.inner().fault.is_none()
     }
 
     /// The machine starts again, and nothing fails any more. With an error alone nothing was lost.
     pub(crate) fn restart(&self, fault: Fault, left: Left) {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         (inner.stopped, inner.fault) = (false, None);
         if matches!(fault, Fault::Error | Fault::Full) || left == Left::Everything {
             return;
@@ -86,30 +88,30 @@ impl Simulated {
 
     /// What a file has, if there is one.
     pub(crate) fn contents(&self, path: &Path) -> Option<Vec<u8>> {
-        let inner = self.lock();
+        let inner = self.inner();
         inner.names.get(path).map(|file| inner.files[*file].now.clone())
     }
 
     /// Puts something else into a file.
     pub(crate) fn replace(&self, path: &Path, bytes: Vec<u8>) {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         let file = inner.file(path);
         inner.files[file].now = bytes;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn length(&self, path: &Path) -> io::Result<Option<u64>> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         inner.step()?;
         let file = inner.names.get(path).copied();
         Ok(file.map(|file| inner.files[file].now.len() as u64))
     }
 
     pub(super) fn read_at(&self, path: &Path, offset: u64, most: u64) -> io::Result<Vec<u8>> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         inner.step()?;
         let file = inner.existing(path)?;
         let bytes = inner.files[file].now.iter().copied();
@@ -117,7 +119,7 @@ impl Simulated {
     }
 
     pub(super) fn write_at(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         let step = inner.step_or_half()?;
         let file = inner.file(path);
         let now = &mut inner.files[file].now;
@@ -128,7 +130,7 @@ impl Simulated {
     }
 
     pub(super) fn sync(&self, path: &Path) -> io::Result<()> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         let step = inner.step()?;
         let file = inner.existing(path)?;
         if step == Step::Whole {
@@ -139,7 +141,7 @@ impl Simulated {
     }
 
     pub(super) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         if inner.step()? == Step::Whole {
             let in_folder = |path: &PathBuf| path.parent() == Some(folder);
             let mut synced = inner.synced_names.clone();
@@ -152,7 +154,7 @@ impl Simulated {
     }
 
     pub(super) fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         let step = inner.step_or_half()?;
         let file = inner.existing(from)?;
         if inner.names.contains_key(to) {
@@ -165,15 +167,24 @@ impl Simulated {
         inner.end(step)
     }
 
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the real one may fail")]
+    pub(super) fn lock(&self, _: &Path) -> Result<Option<Lock>, StoreError> {
+        Ok(None)
+    }
+
+    pub(super) fn create_folder(&self, _: &Path) -> io::Result<()> {
+        self.inner().step().map(|_| ())
+    }
+
     pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         inner.step()?;
         inner.names.remove(path);
         Ok(())
     }
 
     pub(super) fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
-        let mut inner = self.lock();
+        let mut inner = self.inner();
         inner.step()?;
         let names = inner.names.keys().filter(|path| path.parent() == Some(folder));
         Ok(names.filter_map(|path| path.file_name()?.to_str()).map(str::to_owned).collect())
@@ -214,7 +225,10 @@ impl Inner {
                 self.stopped = true;
                 Ok(Step::Half)
             }
-            Fault::LostSync => Ok(Step::Unsynced),
+            Fault::LostSync(stop) => {
+                self.fault = Some((step + 1 + stop, Fault::Stop));
+                Ok(Step::Unsynced)
+            }
         }
     }
 

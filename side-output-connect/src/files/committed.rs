@@ -270,3 +270,6 @@ impl Prepared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,44 @@ pub fn csv(path: impl Into<PathBuf>) -> Csv {
 }
 
 /// A file of comma-separated values; made by [`csv()`].
+///
+/// A record is a flat struct: its fields are the columns, and their names the first line. `None` is
+/// an empty field, and an empty text is one in quotes. Lines end in `\n`.
+///
+/// # Guarantee
+///
+/// Exactly once, as [JSON lines](super::JsonLines), with the same errors. A record is refused that
+/// has a value with parts, or other columns than the first one.
+///
+/// # Examples
+///
+/// ```
+/// use serde::Serialize;
+/// use side_output::checkpoint::JobSink;
+/// use side_output::connect::files;
+///
+/// #[derive(Serialize)]
+/// struct Delay {
+///     origin: &'static str,
+///     minutes: Option<u32>,
+/// }
+///
+/// # futures::executor::block_on(async {
+/// # let path = std::env::temp_dir().join(format!("csv-{}.csv", std::process::id()));
+/// # std::fs::remove_file(&path).unwrap_or_default();
+/// let mut sink = files::csv(&path);
+/// # JobSink::<Delay>::open(&mut sink, None).await?;
+/// let mut records =
+///     vec![Delay { origin: "JFK", minutes: Some(3) }, Delay { origin: "a,b", minutes: None }];
+/// sink.write(&mut records, &mut Vec::new()).await?;
+/// # JobSink::<Delay>::prepare(&mut sink, 1).await?;
+/// # JobSink::<Delay>::commit(&mut sink, 1).await?;
+/// // After the checkpoint:
+/// assert_eq!(std::fs::read_to_string(&path)?, "origin,minutes\nJFK,3\n\"a,b\",\n");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<_, side_output::checkpoint::BoxError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Csv {
     file: Committed,
@@ -117,5 +155,61 @@ impl<T: Serialize + Send + 'static> JobSink<T> for Csv {
 
     async fn commit(&mut self, _: u64) -> Result<(), BoxError> {
         self.file.commit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Disk;
+    use crate::disk::simulated::Simulated;
+    use futures::executor::block_on;
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    type Record = BTreeMap<&'static str, Option<&'static str>>;
+
+    fn open(disk: &Simulated, prepared: Option<&[u8]>) -> Csv {
+        let mut sink = csv("out.csv");
+        sink.file.disk = Disk::Simulated(disk.clone());
+        block_on(JobSink::<Record>::open(&mut sink, prepared)).unwrap();
+        sink
+    }
+
+    fn write(sink: &mut Csv, records: &[&[(&'static str, Option<&'static str>)]]) -> Vec<String> {
+        let mut batch: Vec<Record> =
+            records.iter().map(|record| record.iter().copied().collect()).collect();
+        let mut refused = Vec::new();
+        block_on(sink.write(&mut batch, &mut refused)).unwrap();
+        refused.into_iter().map(|failed: Failed<Record>| failed.error).collect()
+    }
+
+    fn checkpoint(sink: &mut Csv) -> Vec<u8> {
+        let prepared = block_on(JobSink::<Record>::prepare(sink, 1)).unwrap();
+        block_on(JobSink::<Record>::commit(sink, 1)).unwrap();
+        prepared
+    }
+
+    #[test]
+    fn names_come_once_and_what_must_be_in_quotes_is() {
+        let disk = Simulated::default();
+        let mut sink = open(&disk, None);
+        let refused = write(
+            &mut sink,
+            &[
+                &[("a", Some("x")), ("b,", Some("1\"2"))],
+                &[("a", None), ("b,", Some(""))],
+                &[("a", Some("no")), ("c", None)],
+                &[("a", Some("\r")), ("b,", Some("\n"))],
+            ],
+        );
+        assert_eq!(refused, ["its columns are a,c, and those of the file a,b,"]);
+        let prepared = checkpoint(&mut sink);
+        let mut sink = open(&disk, Some(&prepared));
+        assert_eq!(write(&mut sink, &[&[("a", None)]]).len(), 1);
+        assert_eq!(write(&mut sink, &[&[("a", None), ("b,", None)]]), [""; 0]);
+        checkpoint(&mut sink);
+        let file = String::from_utf8(disk.contents(Path::new("out.csv")).unwrap()).unwrap();
+        assert_eq!(file, "a,\"b,\"\nx,\"1\"\"2\"\n,\"\"\n\"\r\",\"\n\"\n,\n");
     }
 }

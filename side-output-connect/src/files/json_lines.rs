@@ -11,6 +11,44 @@ pub fn json_lines(path: impl Into<PathBuf>) -> JsonLines {
 }
 
 /// A file of JSON lines; made by [`json_lines()`].
+///
+/// # Guarantee
+///
+/// Exactly once. Readers see what checkpoints have completed, and nothing else: lines stay in
+/// memory, and beyond 4 MiB in a hidden file beside, until the checkpoint they belong to is in the
+/// store. Then they are written at the length that the checkpoint has recorded. A job that is
+/// started again does so once more, and cuts off what was written beyond.
+///
+/// A record that cannot be serialized is refused, with the reason.
+///
+/// # Errors
+///
+/// A job that begins finds no file, or an empty one; any other is left alone, and is an error. So is
+/// a file that is shorter than what checkpoints have completed.
+///
+/// # Examples
+///
+/// ```
+/// use side_output::checkpoint::JobSink;
+/// use side_output::connect::files;
+///
+/// # futures::executor::block_on(async {
+/// # let path = std::env::temp_dir().join(format!("json-lines-{}.jsonl", std::process::id()));
+/// # std::fs::remove_file(&path).unwrap_or_default();
+/// // This is what a job does.
+/// let mut sink = files::json_lines(&path);
+/// # let sink = &mut sink;
+/// # JobSink::<(&'static str, i32)>::open(sink, None).await?;
+/// sink.write(&mut vec![("JFK", 3), ("LGA", 5)], &mut Vec::new()).await?;
+/// # JobSink::<(&'static str, i32)>::prepare(sink, 1).await?;
+/// # assert!(!path.exists());
+/// # JobSink::<(&'static str, i32)>::commit(sink, 1).await?;
+/// // And after the checkpoint:
+/// assert_eq!(std::fs::read_to_string(&path)?, "[\"JFK\",3]\n[\"LGA\",5]\n");
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<_, side_output::checkpoint::BoxError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct JsonLines {
     file: Committed,

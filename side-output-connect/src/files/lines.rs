@@ -75,6 +75,55 @@ impl fmt::Display for BadLine {
 impl std::error::Error for BadLine {}
 
 /// Lines of files; made by [`lines()`].
+///
+/// In a folder, the files are read in the order of their names; those whose names begin with a dot,
+/// and folders in it, are left out. Lines end in `\n` or `\r\n`.
+///
+/// # Guarantee
+///
+/// From each position the same lines come in the same order. For that the files must not change, but
+/// for what is appended:
+///
+/// | | without [`follow`](Self::follow) | with it |
+/// | --- | --- | --- |
+/// | end of a file | a last line may lack its end | a line is handed on when its end is there, or the file is over |
+/// | grows | what came after the job began is not read | is read |
+/// | new file in the folder | is not read | is read, and the one before is over; an error if its name comes before that of a file that was read |
+/// | another file takes the name of a single file (rotation) | an error, if the job starts again | the old one is read to its end, then the new one from its beginning; an error if the job starts again in the old one |
+/// | becomes shorter (truncated) | an error | an error |
+/// | is removed from the folder | an error, if it was not read to its end | an error, if the job starts again in it; one that was not begun is not read |
+/// | another file takes the name of one in a folder | an error, if the job starts again | the same |
+///
+/// A file is known again by its first 1024 bytes, as far as they were read. All errors name the file.
+///
+/// A line that is no UTF-8, or too long, is a value as all others: see [`Line::text`].
+///
+/// # Examples
+///
+/// ```
+/// use side_output::checkpoint::{JobSource as _, Read};
+/// use side_output::connect::files;
+///
+/// # futures::executor::block_on(async {
+/// # let path = std::env::temp_dir().join(format!("lines-{}.txt", std::process::id()));
+/// std::fs::write(&path, "one\r\ntwo\nthree")?;
+/// let mut source = files::lines(&path);
+/// source.open(None).await?;
+/// let mut lines = Vec::new();
+/// source.read(&mut lines, 1).await?;
+/// assert_eq!(lines[0].text(), Ok("one"));
+///
+/// // A job keeps the position in each checkpoint, and goes on from there.
+/// let mut source_again = files::lines(&path);
+/// source_again.open(Some(&source.position())).await?;
+/// let mut rest = Vec::new();
+/// while source_again.read(&mut rest, 100).await? == Read::More {}
+/// assert_eq!((rest[0].number, rest[0].offset), (2, 5));
+/// # assert_eq!(rest.len(), 2);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<_, side_output::checkpoint::BoxError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Lines {
     path: PathBuf,

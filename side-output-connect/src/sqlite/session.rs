@@ -1,8 +1,8 @@
+use crate::lock::Lock;
 use side_output_core::checkpoint::{BoxError, StoreError};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, SqliteConnection};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// The one connection of a job to its database: the store and all of its sinks use it in turn.
@@ -23,7 +23,7 @@ pub(super) struct Session {
 struct Open {
     connection: SqliteConnection,
     /// Holds the lock.
-    lock: File,
+    lock: Lock,
     /// Which writer this is.
     epoch: i64,
     in_transaction: bool,
@@ -64,7 +64,11 @@ impl Session {
                 connection.close().await.map_err(store_error)?;
                 lock
             }
-            None => lock(path)?,
+            None => {
+                let mut lock = path.as_os_str().to_owned();
+                lock.push("-lock");
+                Lock::take(Path::new(&lock))?
+            }
         };
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -78,6 +82,15 @@ impl Session {
         let open = Open { connection, lock, epoch: 0, in_transaction: false, broken: false };
         self.open = Some(open);
         Ok(())
+    }
+
+    /// Gives up the connection, with what was begun, and the lock.
+    pub(super) async fn close(&mut self) {
+        if let Some(Open { connection, lock, .. }) = self.open.take() {
+            // What cannot be closed is dropped: it is rolled back either way.
+            drop(connection.close().await);
+            drop(lock);
+        }
     }
 
     /// From now on this is the writer with that number.
@@ -103,6 +116,7 @@ impl Session {
             return Ok(());
         }
         self.run("BEGIN IMMEDIATE").await.map_err(Failure::into_store)?;
+        self.run("SAVEPOINT side_output").await.map_err(Failure::into_store)?;
         let open = self.open()?;
         open.in_transaction = true;
         if open.epoch == 0 {
@@ -155,10 +169,19 @@ impl Session {
         let open = self.open()?;
         match query.execute(&mut open.connection).await {
             Ok(_) => Ok(()),
-            Err(error) => match refusal(&error) {
-                Some(reason) => Err(Failure::Refused(reason)),
-                None => self.fail(store_error(error)).await.map_err(Failure::Store),
-            },
+            Err(error) => {
+                let Some(reason) = refusal(&error) else {
+                    return self.fail(store_error(error)).await.map_err(Failure::Store);
+                };
+                // A table may be declared so that a conflict ends the whole transaction. Then there
+                // is no savepoint any more, and nothing more must be written.
+                for sql in ["RELEASE side_output", "SAVEPOINT side_output"] {
+                    if let Err(error) = open.connection.execute(sql).await {
+                        return self.fail(store_error(error)).await.map_err(Failure::Store);
+                    }
+                }
+                Err(Failure::Refused(reason))
+            }
         }
     }
 
@@ -174,23 +197,6 @@ impl Failure {
             Self::Refused(reason) => StoreError::failed(reason),
             Self::Store(error) => error,
         }
-    }
-}
-
-/// One process writes: its lock ends with it, however that comes about.
-fn lock(path: &Path) -> Result<File, StoreError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-lock");
-    let path = PathBuf::from(name);
-    let failed = |error| StoreError::failed(format!("{}: {error}", path.display()));
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(StoreError::InUse(format!("{} is locked", path.display())))
-        }
-        Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
 

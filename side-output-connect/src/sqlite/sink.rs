@@ -10,10 +10,24 @@ use tokio::sync::Mutex;
 
 /// Records as rows of a table, in the transaction of the checkpoint that they belong to.
 ///
-/// Made by [`SqliteStore::insert`], [`upsert`](super::SqliteStore::upsert) and
-/// [`delta`](super::SqliteStore::delta).
+/// Made by [`insert`](super::SqliteStore::insert), [`upsert`](super::SqliteStore::upsert) and
+/// [`delta`](super::SqliteStore::delta). A record is a flat struct: its fields are columns of the
+/// table, which may have others. The table is declared with
+/// [`SqliteStore::create`](super::SqliteStore::create), or was there before.
 ///
-/// [`SqliteStore::insert`]: super::SqliteStore::insert
+/// # Guarantee
+///
+/// Exactly once. A row that the database refuses is refused alone, with the reason: a constraint, a
+/// type, a key or revision that is missing. Rows that come while a checkpoint is on its way to the
+/// store are written, or refused, with the next call after it.
+///
+/// # Errors
+///
+/// The first record must fit the table: if there is no such column, the error has the statement that
+/// would add it.
+///
+/// A record that takes a row away is one that marks it: a column `gone`, say, that a view looks at.
+/// It needs the revision as all others, so that no older record brings the row back.
 #[derive(Debug)]
 pub struct SqliteSink<T, K> {
     session: Arc<Mutex<Session>>,
@@ -210,12 +224,7 @@ async fn try_one(
     kind: &Kind,
     row: &Row,
 ) -> Result<Option<String>, BoxError> {
-    // A table may be declared so that a conflict ends the whole transaction: then there is no
-    // savepoint left, which is an error, and nothing is written outside of a transaction.
-    session.run("SAVEPOINT side_output_row").await.map_err(Failure::into_error)?;
-    let written = insert(session, table, kind, std::slice::from_ref(row)).await;
-    session.run("RELEASE side_output_row").await.map_err(Failure::into_error)?;
-    match written {
+    match insert(session, table, kind, std::slice::from_ref(row)).await {
         Ok(()) => Ok(None),
         Err(Failure::Refused(reason)) => Ok(Some(reason)),
         Err(error) => Err(error.into_error()),

@@ -77,40 +77,49 @@ pub(super) async fn apply(
         let query = sqlx::query(sql).bind(uid.to_owned()).bind(name).bind(value.to_owned());
         session.execute(query.bind(checksum)).await?;
     }
-    // In their order, since an entry may be written and removed.
-    let mut run: Vec<ChangedEntry<'_>> = Vec::new();
-    for entry in changes.entries() {
-        let is_other =
-            run.first().is_some_and(|first| first.value.is_none() != entry.value.is_none());
-        if is_other || run.len() == ROWS {
-            write(session, uid, &run).await?;
-            run.clear();
-        }
-        run.push(entry);
+    // What was written last of each counts; sorted, they are found next to each other.
+    let entries = changes.entries().map(|entry| {
+        let ChangedEntry { table, group, key, .. } = entry;
+        ((table, group, key), entry)
+    });
+    let entries: BTreeMap<_, _> = entries.collect();
+    let (written, removed): (Vec<_>, Vec<_>) =
+        entries.into_values().partition(|entry| entry.value.is_some());
+    for rows in written.chunks(ROWS) {
+        write(session, uid, rows).await?;
     }
-    write(session, uid, &run).await
+    for rows in removed.chunks(ROWS) {
+        remove(session, uid, rows).await?;
+    }
+    Ok(())
 }
 
-/// Writes entries, or removes them: they are all of one kind.
-async fn write(session: &mut Session, uid: &str, run: &[ChangedEntry<'_>]) -> Result<(), Failure> {
-    let Some(first) = run.first() else { return Ok(()) };
-    let rows = |row: &str| vec![row; run.len()].join(", ");
-    let sql = if first.value.is_some() {
-        format!("INSERT OR REPLACE INTO side_output_entry VALUES {}", rows("(?, ?, ?, ?, ?, ?)"))
-    } else {
-        format!(
-            "DELETE FROM side_output_entry WHERE (uid, name, key_group, key) IN (VALUES {})",
-            rows("(?, ?, ?, ?)")
-        )
-    };
+async fn write(session: &mut Session, uid: &str, rows: &[ChangedEntry<'_>]) -> Result<(), Failure> {
+    let values = vec!["(?, ?, ?, ?, ?, ?)"; rows.len()].join(", ");
+    let sql = format!("INSERT OR REPLACE INTO side_output_entry VALUES {values}");
     let mut query = sqlx::query(safe(sql));
-    for ChangedEntry { table, group, key, value } in run {
+    for ChangedEntry { table, group, key, value } in rows {
+        let value = value.unwrap_or_default();
+        query = query.bind(uid.to_owned()).bind((*table).to_owned());
+        query = query.bind(i64::from(*group)).bind(key.to_vec()).bind(value.to_vec());
+        query = query.bind(entry_checksum(uid, table, *group, key, value));
+    }
+    session.execute(query).await
+}
+
+async fn remove(
+    session: &mut Session,
+    uid: &str,
+    rows: &[ChangedEntry<'_>],
+) -> Result<(), Failure> {
+    let values = vec!["(?, ?, ?, ?)"; rows.len()].join(", ");
+    let sql = format!(
+        "DELETE FROM side_output_entry WHERE (uid, name, key_group, key) IN (VALUES {values})"
+    );
+    let mut query = sqlx::query(safe(sql));
+    for ChangedEntry { table, group, key, .. } in rows {
         query = query.bind(uid.to_owned()).bind((*table).to_owned());
         query = query.bind(i64::from(*group)).bind(key.to_vec());
-        if let Some(value) = value {
-            let checksum = entry_checksum(uid, table, *group, key, value);
-            query = query.bind(value.to_vec()).bind(checksum);
-        }
     }
     session.execute(query).await
 }

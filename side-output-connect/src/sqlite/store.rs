@@ -9,7 +9,62 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Keeps the checkpoints of a job in a SQLite database.
+/// Keeps the checkpoints of a job in a SQLite database, with the tables that its sinks write.
+///
+/// Its own tables have names with `side_output_`. The states of operators are rows there, of which
+/// a checkpoint writes those that have changed. Rows of sinks are written as they come, in the
+/// transaction that ends with their checkpoint: others see them when it is complete. So the job
+/// holds the database's write lock most of the time. Other programs can read.
+///
+/// Clones are handles of the same store.
+///
+/// # Guarantee
+///
+/// A checkpoint and the rows that belong to it are one transaction (`synchronous=FULL`, in WAL
+/// mode): after a crash at any point the database has the checkpoint before or this one, whole, with
+/// the results of the same. Each row of a state has a checksum.
+///
+/// One process writes: it holds a lock of the operating system on a file beside, whose name ends in
+/// `-lock`. Each transaction checks that no other writer has opened the store since.
+///
+/// # Examples
+///
+/// ```
+/// use serde::Serialize;
+/// use side_output::checkpoint::{JobSink as _, Store as _};
+/// use side_output::connect::SqliteStore;
+///
+/// #[derive(Serialize)]
+/// struct Hourly {
+///     origin: &'static str,
+///     hour: i64,
+///     flights: u32,
+///     revision: u32,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), side_output::checkpoint::BoxError> {
+/// # let path = std::env::temp_dir().join(format!("sqlite-store-{}.db", std::process::id()));
+/// # std::fs::remove_file(&path).unwrap_or_default();
+/// let mut store = SqliteStore::new(&path).create(
+///     "CREATE TABLE hourly (origin TEXT, hour INTEGER, flights INTEGER, revision INTEGER, \
+///      late INTEGER, PRIMARY KEY (origin, hour)) STRICT",
+/// );
+/// store.open("flights").await?;
+///
+/// // A result replaces the one of the same origin and hour, unless that has a higher revision.
+/// let mut sink = store.upsert("hourly").revision("revision");
+/// sink.open(None).await?;
+/// let mut rows = vec![Hourly { origin: "JFK", hour: 7, flights: 12, revision: 0 }];
+/// sink.write(&mut rows, &mut Vec::new()).await?;
+/// sink.prepare(1).await?;
+/// store.complete(1, Vec::new(), &[]).await?;
+/// sink.commit(1).await?;
+/// # drop((store, sink));
+/// # std::fs::remove_file(&path)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct SqliteStore {
     path: PathBuf,
@@ -60,19 +115,39 @@ impl SqliteStore {
         self
     }
 
-    /// Inserts each record as a row of this table.
+    /// Inserts each record as a row of this table. See [`SqliteSink`].
     pub fn insert<T>(&self, table: impl Into<String>) -> SqliteSink<T, Insert> {
         SqliteSink::new(Arc::clone(&self.session), table.into(), Kind::Insert)
     }
 
-    /// Inserts each record as a row of this table, or updates the row that has its primary key.
+    /// Inserts each record as a row of this table, or sets the columns that it has in the row of its
+    /// primary key. See [`SqliteSink`], and [`SqliteSink::revision`].
     pub fn upsert<T>(&self, table: impl Into<String>) -> SqliteSink<T, Upsert> {
         SqliteSink::new(Arc::clone(&self.session), table.into(), Kind::Upsert(Vec::new()))
     }
 
-    /// Adds the numbers of each record to those of the row that has its primary key.
+    /// Adds each record to the row of its primary key: the columns that the record has beside the
+    /// key grow by its numbers, and all others stay as they are. The row is made if it is not there.
+    /// See [`SqliteSink`].
     pub fn delta<T>(&self, table: impl Into<String>) -> SqliteSink<T, Delta> {
         SqliteSink::new(Arc::clone(&self.session), table.into(), Kind::Delta)
+    }
+
+    #[cfg(test)]
+    pub(super) fn session(&self) -> Arc<Mutex<Session>> {
+        Arc::clone(&self.session)
+    }
+
+    async fn open_as_writer(
+        &self,
+        session: &mut Session,
+        job: &str,
+    ) -> Result<Option<Stored>, StoreError> {
+        session.connect(&self.path).await?;
+        let epoch = self.begin_job(session, job).await.map_err(Failure::into_store)?;
+        session.commit().await?;
+        session.set_epoch(epoch);
+        Self::load(session).await
     }
 
     async fn begin_job(&self, session: &mut Session, job: &str) -> Result<i64, Failure> {
@@ -142,15 +217,11 @@ fn cut_checksum(id: i64, cut: &[u8]) -> i64 {
 impl Store for SqliteStore {
     async fn open(&mut self, job: &str) -> Result<Option<Stored>, StoreError> {
         let mut session = self.session.lock().await;
-        session.connect(&self.path).await?;
-        match self.begin_job(&mut session, job).await {
-            Ok(epoch) => {
-                session.commit().await?;
-                session.set_epoch(epoch);
-            }
-            Err(error) => return session.fail(error.into_store()).await,
+        let opened = self.open_as_writer(&mut session, job).await;
+        if opened.is_err() {
+            session.close().await;
         }
-        Self::load(&mut session).await
+        opened
     }
 
     async fn complete(

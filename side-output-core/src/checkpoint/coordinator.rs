@@ -148,21 +148,29 @@ impl Coordinator {
 
     /// Takes an event, and says what is to be done, in this order.
     ///
-    /// What is told of an older checkpoint than the one underway changes nothing.
+    /// What is told of another checkpoint than the one underway, or was told before, changes nothing.
     pub fn on(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
+        if self.phase == Phase::Over {
+            return actions;
+        }
+        let is_collecting = matches!(self.phase, Phase::Collecting { .. });
+        let collected = |id| is_collecting && id == self.id;
         match event {
             Event::Due => self.due = true,
             Event::Stop => self.stop = true,
-            Event::SourceReached(source, id) => self.sources[source].reach(id),
-            Event::OperatorSaved(operator, id) => self.operators[operator].reach(id),
-            Event::SinkPrepared(sink, id) => self.sinks[sink].reach(id),
+            Event::SourceReached(source, id) if collected(id) => self.sources[source].done = id,
+            Event::OperatorSaved(operator, id) if collected(id) => {
+                self.operators[operator].done = id;
+            }
+            Event::SinkPrepared(sink, id) if collected(id) => self.sinks[sink].done = id,
+            Event::SourceReached(..) | Event::OperatorSaved(..) | Event::SinkPrepared(..) => {}
             Event::SourceEnded(source) => self.sources[source].ended = true,
             Event::OperatorEnded(operator) => self.operators[operator].ended = true,
             Event::SinkEnded(sink) => {
                 let part = &mut self.sinks[sink];
-                part.ended = true;
-                if matches!(self.phase, Phase::Collecting { .. }) && part.done < self.id {
+                let had_ended = std::mem::replace(&mut part.ended, true);
+                if is_collecting && !had_ended && part.done < self.id {
                     actions.push(Action::Prepare(sink, self.id));
                 }
             }
@@ -175,8 +183,9 @@ impl Coordinator {
                 }
             }
             Event::SinkCommitted(sink, id) => {
-                let committed = &mut self.sinks[sink].committed;
-                *committed = id.max(*committed);
+                if matches!(self.phase, Phase::Committing(_)) && id == self.id {
+                    self.sinks[sink].committed = id;
+                }
             }
         }
         self.go_on(&mut actions);
@@ -228,8 +237,5 @@ impl Coordinator {
     }
 }
 
-impl Part {
-    fn reach(&mut self, id: u64) {
-        self.done = id.max(self.done);
-    }
-}
+#[cfg(test)]
+mod tests;

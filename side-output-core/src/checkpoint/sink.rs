@@ -65,6 +65,9 @@ pub trait JobSink<T>: Send + 'static {
     /// Takes records, in their order, and leaves `batch` empty. Those that it refuses for good go to
     /// `refused`; one of them must not fail the others.
     ///
+    /// Before each [`prepare`](Self::prepare) it is called once more, with an empty batch: a sink may
+    /// have held records back, and this is the last time that it can refuse one of them before the barrier goes on.
+    ///
     /// # Errors
     ///
     /// If it cannot be written to: the job fails.
