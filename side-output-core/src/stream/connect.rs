@@ -349,9 +349,30 @@ where
     where
         F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
     {
+        Hub::open(self.drive(function))
+    }
+
+    /// Routes the records by `function`, which the second stream configures, and which may set
+    /// timers by the time of `clock` too.
+    pub fn process_with_clock<F, Ck>(
+        self,
+        function: F,
+        clock: Ck,
+    ) -> ClockedStreams<ConnectSource<T, A, U, B>, KeyedBroadcast<F, By>, Ck>
+    where
+        F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
+        Ck: Clock,
+    {
+        Hub::open(Clocked::new(self.drive(function), clock))
+    }
+
+    fn drive<F>(self, function: F) -> Drive<ConnectSource<T, A, U, B>, KeyedBroadcast<F, By>>
+    where
+        F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
+    {
         let KeyedStream { stream, key } = self.stream;
         let feed = ConnectSource::new(stream, self.config, self.config_first);
-        Hub::open(Drive::new(feed, KeyedBroadcast::new(key, function)))
+        Drive::new(feed, KeyedBroadcast::new(key, function))
     }
 }
 
