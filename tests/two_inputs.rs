@@ -397,6 +397,111 @@ fn a_keyed_broadcast_function_has_configuration_state_and_timers() {
     );
 }
 
+/// Repeats a record after as many milliseconds of the clock as it is configured to.
+struct Remind;
+
+impl KeyedBroadcastProcess for Remind {
+    type Key = &'static str;
+    type In = &'static str;
+    type Update = i64;
+    type Config = i64;
+    type State = u32;
+    type Out = Lines;
+
+    fn on_record(
+        &mut self,
+        key: &'static str,
+        after: &i64,
+        count: &mut u32,
+        cx: &mut KeyedBroadcastContext<Self>,
+    ) -> impl Routes<Lines> {
+        *count += 1;
+        let now = cx.now().expect("a clock");
+        if key == "never" {
+            cx.set_processing_timer(now);
+            cx.delete_processing_timer(now);
+        }
+        cx.set_processing_timer(now.saturating_add_millis(*after));
+        Lines::main(key)
+    }
+
+    fn on_update(
+        &mut self,
+        after: i64,
+        config: &mut Configuration<i64>,
+        _cx: &mut Context<Lines>,
+    ) -> impl Routes<Lines> {
+        config.replace(after);
+        None::<Lines>
+    }
+
+    fn on_unconfigured(
+        &mut self,
+        key: &'static str,
+        _cx: &mut Context<Lines>,
+    ) -> impl Routes<Lines> {
+        Lines::side(key)
+    }
+
+    fn on_processing_timer(
+        &mut self,
+        time: Timestamp,
+        after: Option<&i64>,
+        count: &mut u32,
+        cx: &mut side_output::KeyContext<&'static str, Lines>,
+    ) -> impl Routes<Lines> {
+        Lines::main(format!("{} {count}/{}@{time}", cx.key(), after.expect("configured")))
+    }
+
+    fn hold_back(&self) -> usize {
+        10
+    }
+}
+
+#[test]
+fn a_keyed_broadcast_function_has_timers_by_the_clock() {
+    let clock = side_output::TestClock::at(at(1000));
+    let (records, receiver) = futures::channel::mpsc::unbounded();
+    let (updates, config) = futures::channel::mpsc::unbounded();
+    let streams = DataStream::from_stream(receiver)
+        .key_by(|key: &&'static str| *key)
+        .connect_broadcast(DataStream::from_stream(config))
+        .process_with_clock(Remind, clock.clone());
+    let ledger = streams.ledger_handle();
+    streams.side.discard();
+    streams.note.discard();
+    let mut main = streams.main;
+    let mut read = || {
+        let mut all = Vec::new();
+        while let Some(Some(text)) = main.next().now_or_never() {
+            all.push(text);
+        }
+        all
+    };
+    records.unbounded_send("a").unwrap();
+    records.unbounded_send("never").unwrap();
+    assert_eq!(read(), [""; 0]);
+    // The records that waited set their timers when they are released.
+    clock.set(at(2000));
+    updates.unbounded_send(50).unwrap();
+    assert_eq!(read(), ["a", "never"]);
+    updates.unbounded_send(70).unwrap();
+    assert_eq!(read(), [""; 0]);
+    records.unbounded_send("a").unwrap();
+    assert_eq!(read(), ["a"]);
+    clock.set(at(2050));
+    assert_eq!(read(), ["a 2/70@2050", "never 1/70@2050"]);
+    clock.set(at(2071));
+    assert_eq!(read(), ["a 2/70@2070"]);
+    // One that is left at the end does not fire, and is counted.
+    records.unbounded_send("b").unwrap();
+    drop((records, updates));
+    assert_eq!(read(), ["b"]);
+    let ledger = ledger.read();
+    assert!(ledger.is_balanced());
+    assert_eq!((ledger.received, ledger.updates, ledger.timers_left), (4, 2, 1));
+}
+
 /// Sets as many timers as a record says, and tells the watermark with each route.
 struct Timers {
     hold_back: usize,

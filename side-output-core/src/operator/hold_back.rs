@@ -43,8 +43,23 @@ pub trait Configurable {
         out: &mut Collector<'_, C>,
     ) -> Result<(), StreamError>;
 
+    /// Looks at the clock; see [`Operator::on_clock`].
+    fn on_clock<C: Collect<Self::Out>>(
+        &mut self,
+        now: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        _ = (now, out);
+        Ok(())
+    }
+
     /// What it keeps; see [`Operator::held`].
     fn held(&self) -> u64;
+
+    /// When to look at the clock again; see [`Operator::alarm`].
+    fn alarm(&self) -> Option<Timestamp> {
+        None
+    }
 }
 
 /// The operator of a function that a second input configures: records may wait for the first
@@ -187,8 +202,20 @@ impl<F: Configurable> Operator for HoldBack<F> {
         Ok(())
     }
 
+    fn on_clock<C: Collect<F::Out>>(
+        &mut self,
+        now: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.function.on_clock(now, out)
+    }
+
     fn held(&self) -> u64 {
         self.function.held() + self.records.len() as u64
+    }
+
+    fn alarm(&self) -> Option<Timestamp> {
+        self.function.alarm()
     }
 }
 

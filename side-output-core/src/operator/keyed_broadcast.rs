@@ -39,6 +39,18 @@ impl<K, S: Splitter, Size: ?Sized> Configured<KeyContext<K, S, Size>> {
         self.cx.delete_timer(at);
     }
 
+    /// Sets a processing-time timer of this key; see [`KeyContext::set_processing_timer`].
+    #[inline]
+    pub fn set_processing_timer(&mut self, at: Timestamp) {
+        self.cx.set_processing_timer(at);
+    }
+
+    /// Deletes a processing-time timer of this key, if it is set.
+    #[inline]
+    pub fn delete_processing_timer(&mut self, at: Timestamp) {
+        self.cx.delete_processing_timer(at);
+    }
+
     /// Forgets this key when the function returns: its state and all of its timers.
     #[inline]
     pub const fn clear(&mut self) {
@@ -188,6 +200,21 @@ pub trait KeyedBroadcastProcess: Sized {
         None::<Self::Out>
     }
 
+    /// Called when a processing-time timer fires that was set for `at`, with the state of its key,
+    /// where the function was given a clock with `process_with_clock`.
+    ///
+    /// What it emits carries no timestamp.
+    fn on_processing_timer(
+        &mut self,
+        at: Timestamp,
+        config: Option<&Self::Config>,
+        state: &mut Self::State,
+        cx: &mut KeyContext<Self::Key, Self::Out>,
+    ) -> impl Routes<Self::Out> {
+        let _ = (at, config, state, cx);
+        None::<Self::Out>
+    }
+
     /// How many records may wait while there is no configuration; by default none.
     fn hold_back(&self) -> usize {
         0
@@ -253,6 +280,15 @@ impl<F: KeyedBroadcastProcess> KeyedCoProcess for WithConfig<F> {
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<F::Out> {
         self.function.on_timer(at, self.config.current(), state, cx)
+    }
+
+    fn on_processing_timer(
+        &mut self,
+        at: Timestamp,
+        state: &mut F::State,
+        cx: &mut KeyedContext<Self>,
+    ) -> impl Routes<F::Out> {
+        self.function.on_processing_timer(at, self.config.current(), state, cx)
     }
 
     fn is_empty(state: &F::State) -> bool {
@@ -363,8 +399,20 @@ where
         self.core.on_mark(mark, out)
     }
 
+    fn on_clock<C: Collect<F::Out>>(
+        &mut self,
+        now: Timestamp,
+        out: &mut Collector<'_, C>,
+    ) -> Result<(), StreamError> {
+        self.core.on_clock(now, out)
+    }
+
     fn held(&self) -> u64 {
         self.core.keys() as u64
+    }
+
+    fn alarm(&self) -> Option<Timestamp> {
+        self.core.alarm()
     }
 }
 

@@ -422,9 +422,41 @@ where
         F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
         N: Naming<KeyedBroadcast<F, By>>,
     {
+        let at = Location::caller();
+        Hub::open_at(self.drive(function, at), at)
+    }
+
+    /// Routes the records by `function`, which the second stream configures, and which may set
+    /// timers by the time of `clock` too.
+    #[track_caller]
+    pub fn process_with_clock<F, Ck>(
+        self,
+        function: F,
+        clock: Ck,
+    ) -> ClockedStreams<ConnectSource<T, A, U, B>, KeyedBroadcast<F, By>, Ck>
+    where
+        F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
+        Ck: Clock,
+        N: Naming<KeyedBroadcast<F, By>>,
+    {
+        let at = Location::caller();
+        Hub::open_at(Clocked::new(self.drive(function, at), clock), at)
+    }
+
+    fn drive<F>(
+        self,
+        function: F,
+        at: &'static Location<'static>,
+    ) -> Drive<ConnectSource<T, A, U, B>, KeyedBroadcast<F, By>>
+    where
+        F: KeyedBroadcastProcess<Key = K, In = T, Update = U, Out: Streamed>,
+        N: Naming<KeyedBroadcast<F, By>>,
+    {
         let KeyedStream { stream, key, .. } = self.stream;
         let source = ConnectSource::new(stream, self.config, self.config_first);
-        open(source, KeyedBroadcast::new(key, function), self.name, Location::caller())
+        let mut operator = KeyedBroadcast::new(key, function);
+        let saving = self.name.tie(source.job(), &mut operator, at);
+        Drive::saved(source, operator, saving)
     }
 }
 
