@@ -180,11 +180,11 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 return Ok(());
             }
         }
-        out.pass(|out| self.elsewhere(parts, key, value, at, out))
+        out.pass(move |out| self.elsewhere(parts, key, value, at, out))
     }
 
     /// A record in no slice near the last one, or one that is late.
-    #[inline(never)]
+    #[inline]
     fn elsewhere<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
