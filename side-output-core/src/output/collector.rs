@@ -114,17 +114,15 @@ impl<'a, C> Collector<'a, C> {
     #[inline(always)]
     const fn enter(&mut self, succeeded: bool) {
         let routes = self.routes as u64;
-        match self.hand {
-            Hand::Record if routes > 0 => self.account.extra += routes - 1,
+        if !matches!(self.hand, Hand::Record) {
+            enter_other(self.hand, routes, self.account);
+        } else if routes > 0 {
             // A record that has left is not failed, whatever came after: it has one exit.
-            Hand::Record if succeeded => self.account.unrouted += 1,
-            Hand::Record => self.account.failed += 1,
-            Hand::Update => {
-                self.account.updates += 1;
-                self.account.fired += routes;
-            }
-            Hand::Mark | Hand::End => self.account.fired += routes,
-            Hand::Empty => {}
+            self.account.extra += routes - 1;
+        } else if succeeded {
+            self.account.unrouted += 1;
+        } else {
+            self.account.failed += 1;
         }
         self.hand = Hand::Empty;
     }
@@ -253,6 +251,18 @@ fn passed<C, E>(
     let result = f(&mut lent);
     let routes = lent.end_record(result.is_ok());
     (result, routes)
+}
+
+/// Without the collector itself, as below.
+const fn enter_other(hand: Hand, routes: u64, account: &mut Account) {
+    match hand {
+        Hand::Update => {
+            account.updates += 1;
+            account.fired += routes;
+        }
+        Hand::Mark | Hand::End => account.fired += routes,
+        Hand::Record | Hand::Empty => {}
+    }
 }
 
 fn tap_all<S, C: Collect<S>>(out: &mut C, count: &mut u64, copies: &mut Vec<S>, at: Timestamp) {

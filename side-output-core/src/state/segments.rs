@@ -83,7 +83,7 @@ impl<T> Segments<T> {
         if index < self.first.len() { self.first.get(index) } else { self.get_behind(index) }
     }
 
-    #[inline(never)]
+    #[cold]
     fn get_behind(&self, index: usize) -> Option<&T> {
         let segment = (index >> Self::SHIFT).checked_sub(1)?;
         self.rest.get(segment)?.get(index & (Self::LEN - 1))
@@ -96,7 +96,7 @@ impl<T> Segments<T> {
         if index < self.first.len() { self.first.get_mut(index) } else { self.behind_mut(index) }
     }
 
-    #[inline(never)]
+    #[cold]
     fn behind_mut(&mut self, index: usize) -> Option<&mut T> {
         let segment = (index >> Self::SHIFT).checked_sub(1)?;
         self.rest.get_mut(segment)?.get_mut(index & (Self::LEN - 1))

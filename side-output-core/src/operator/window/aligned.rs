@@ -160,7 +160,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             self.hot = NONE;
             return open.update(parts, hash, key, value, out);
         }
-        match open.table.find(hash, &key) {
+        match open.table.find_near(hash, |other| *other == key) {
             Some(entry) => parts.body.add(&mut entry.value.contents, value),
             None => open.enter(parts, hash, key, value),
         }
