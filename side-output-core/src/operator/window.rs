@@ -186,12 +186,12 @@ where
             }
             self.parts.watermark = watermark;
             let (engine, parts) = (&mut self.engine, &mut self.parts);
-            let progress = out.lend(|out| match engine {
+            let progress = match engine {
                 Engine::Aligned(aligned) => aligned.on_watermark(parts, out),
                 Engine::Sessions(sessions) => sessions.on_watermark(parts, out),
                 Engine::Sliced(sliced) => sliced.on_watermark(parts, out),
                 Engine::General(general) => general.on_watermark(parts, out),
-            })?;
+            }?;
             self.due = progress == Progress::More;
             if self.due {
                 return Ok(());

@@ -1,4 +1,3 @@
-use hashbrown::HashTable;
 use std::{fmt, mem};
 
 /// Tables with fewer places move in one go: about a millisecond. Less in tests, which would be
@@ -7,6 +6,9 @@ const SMALL: usize = if cfg!(test) { 1 << 13 } else { 1 << 17 };
 
 /// Tables for fewer entries keep their memory when they run empty.
 const KEPT: usize = 1 << 13;
+
+/// The smallest table.
+const FEWEST: usize = 8;
 
 /// So many entries come or go between two portions of a move.
 const PAUSE: u32 = 64;
@@ -34,35 +36,105 @@ const PORTION: usize = 1 << 11;
 /// ```
 #[derive(Default)]
 pub struct Index {
-    table: HashTable<Place>,
+    table: Places,
     /// What the table was before, until all entries have moved; those that have are left in it.
-    old: HashTable<Place>,
+    old: Places,
     /// The first place of the old table whose entry has not moved.
     next: usize,
     /// How many entries come or go until the next portion moves.
     pause: u32,
+    /// How many entries may be added to the table before it is full.
+    room: usize,
     len: usize,
 }
 
-/// With the hash, an entry moves without a look at its key, which may stand anywhere in memory.
-#[derive(Clone, Copy)]
-struct Place {
-    hash: u32,
-    slot: u32,
+/// Half of a hash, and a slot. With the hash, an entry moves without a look at its key, which may
+/// stand anywhere in memory. Other hashes than those of entries mark the places without one.
+type Place = [u32; 2];
+
+const FREE: Place = [0, 0];
+
+/// Where an entry of the old table was, so that those behind it are still found.
+const DEAD: Place = [1, 0];
+
+/// The half of a hash that is kept: with the highest bit, so that it is none of the above.
+#[expect(clippy::cast_possible_truncation, reason = "half of a hash is enough")]
+#[inline(always)]
+const fn half(hash: u64) -> u32 {
+    hash as u32 | 1 << (u32::BITS - 1)
 }
 
-impl Place {
-    /// Places are chosen by the low bits of a hash and told apart by the high ones.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "a table passes its entries this way")]
-    #[inline(always)]
-    const fn hash(&self) -> u64 {
-        (self.hash as u64) << u32::BITS | self.hash as u64
+/// An entry stands in the place that its hash points to, or in the next one that was free. They are
+/// zero at first, which large memory is already: nothing is written before it is needed.
+#[derive(Default)]
+struct Places(Vec<Place>);
+
+impl Places {
+    /// Free places for so many entries.
+    fn for_entries(entries: usize) -> Self {
+        let places = (8 * entries).div_ceil(5).next_power_of_two().max(FEWEST);
+        Self(vec![FREE; places])
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "half of a hash is enough")]
+    /// How many entries there are places for. Three of eight are free, so that a search ends soon.
+    const fn capacity(&self) -> usize {
+        self.0.len() / 8 * 5
+    }
+
     #[inline(always)]
-    const fn new(hash: u64, slot: u32) -> Self {
-        Self { hash: hash as u32, slot }
+    const fn mask(&self) -> usize {
+        self.0.len().wrapping_sub(1)
+    }
+
+    /// The place and the slot of the entry with this hash for whose slot `is_it` holds.
+    #[inline(always)]
+    fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<(usize, u32)> {
+        let mask = self.mask();
+        let mut at = hash as usize & mask;
+        loop {
+            // There is no place at all, if not this one.
+            let [other, slot] = *self.0.get(at)?;
+            if other == hash && is_it(slot) {
+                return Some((at, slot));
+            }
+            if other == FREE[0] {
+                return None;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Puts an entry where there is room for one.
+    #[inline(always)]
+    fn put(&mut self, place: Place) {
+        let mask = self.mask();
+        let mut at = place[0] as usize & mask;
+        while let Some(other) = self.0.get_mut(at) {
+            if other[0] == FREE[0] {
+                *other = place;
+                return;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Frees a place. Entries behind it that could not have it before take it.
+    fn take(&mut self, mut free: usize) {
+        let mask = self.mask();
+        let mut at = free;
+        loop {
+            at = (at + 1) & mask;
+            let place = self.0[at];
+            if place[0] == FREE[0] {
+                break;
+            }
+            let distance = at.wrapping_sub(place[0] as usize) & mask;
+            if distance >= at.wrapping_sub(free) & mask {
+                self.0[free] = place;
+                free = at;
+            }
+        }
+        self.0[free] = FREE;
     }
 }
 
@@ -70,13 +142,18 @@ impl Index {
     /// No entries.
     #[must_use]
     pub const fn new() -> Self {
-        Self { table: HashTable::new(), old: HashTable::new(), next: 0, pause: 0, len: 0 }
+        const NONE: Places = Places(Vec::new());
+        Self { table: NONE, old: NONE, next: 0, pause: 0, room: 0, len: 0 }
     }
 
     /// No entries, and memory for as many.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { table: HashTable::with_capacity(capacity), ..Self::new() }
+        if capacity == 0 {
+            return Self::new();
+        }
+        let table = Places::for_entries(capacity);
+        Self { room: table.capacity(), table, ..Self::new() }
     }
 
     /// Number of entries.
@@ -95,7 +172,7 @@ impl Index {
 
     /// How many entries there is memory for.
     #[must_use]
-    pub fn capacity(&self) -> usize {
+    pub const fn capacity(&self) -> usize {
         self.table.capacity() + self.old.capacity()
     }
 
@@ -109,29 +186,29 @@ impl Index {
 
     /// The same without those that are still to move.
     #[inline(always)]
-    pub(super) fn find_near(&self, hash: u64, mut is_key: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.table.find(Place::new(hash, 0).hash(), |place| is_key(place.slot)).map(|p| p.slot)
+    pub(super) fn find_near(&self, hash: u64, is_key: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.table.find(half(hash), is_key).map(|(_, slot)| slot)
     }
 
     /// Whether there are entries that are still to move.
     #[inline(always)]
-    pub(super) fn is_moving(&self) -> bool {
-        !self.old.is_empty()
+    pub(super) const fn is_moving(&self) -> bool {
+        !self.old.0.is_empty()
     }
 
     #[cold]
-    fn find_old(&self, hash: u64, mut is_key: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.old.find(Place::new(hash, 0).hash(), |place| is_key(place.slot)).map(|p| p.slot)
+    fn find_old(&self, hash: u64, is_key: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.old.find(half(hash), is_key).map(|(_, slot)| slot)
     }
 
     /// Adds the slot of a key that has none.
     #[inline]
     pub fn insert(&mut self, hash: u64, slot: u32) {
-        if self.table.len() == self.table.capacity() && self.table.num_buckets() > SMALL {
-            self.begin();
+        if self.room == 0 {
+            self.grow();
         }
-        let place = Place::new(hash, slot);
-        self.table.insert_unique(place.hash(), place, Place::hash);
+        self.table.put([half(hash), slot]);
+        self.room -= 1;
         self.len += 1;
         if self.is_moving() {
             self.go_on();
@@ -140,13 +217,14 @@ impl Index {
 
     /// Removes the slot of a key.
     pub fn remove(&mut self, hash: u64, slot: u32) {
-        let hash = Place::new(hash, slot).hash();
-        let is_it = |place: &Place| place.slot == slot;
-        if let Ok(entry) = self.table.find_entry(hash, is_it) {
-            entry.remove();
+        let hash = half(hash);
+        if let Some((place, _)) = self.table.find(hash, |other| other == slot) {
+            self.table.take(place);
+            self.room += 1;
             self.len -= 1;
-        } else if let Ok(entry) = self.old.find_entry(hash, is_it) {
-            entry.remove();
+        } else if let Some((place, _)) = self.old.find(hash, |other| other == slot) {
+            // Those behind it stay where they are, since some of them have moved.
+            self.old.0[place] = DEAD;
             self.len -= 1;
         }
         if self.is_moving() {
@@ -159,10 +237,9 @@ impl Index {
     /// Puts another slot of the same key in the place of `slot`.
     #[inline]
     pub fn replace(&mut self, hash: u64, slot: u32, by: u32) {
-        let hash = Place::new(hash, slot).hash();
         for table in [&mut self.table, &mut self.old] {
-            if let Some(place) = table.find_mut(hash, |place| place.slot == slot) {
-                place.slot = by;
+            if let Some((place, _)) = table.find(half(hash), |other| other == slot) {
+                table.0[place][1] = by;
                 break;
             }
         }
@@ -170,16 +247,32 @@ impl Index {
 
     /// Forgets everything but the memory.
     pub fn clear(&mut self) {
-        self.table.clear();
-        (self.old, self.len) = (HashTable::new(), 0);
+        let places = self.table.0.len();
+        if places <= SMALL {
+            self.table.0.fill(FREE);
+        } else {
+            self.table.0 = vec![FREE; places];
+        }
+        (self.old, self.len, self.room) = (Places::default(), 0, self.table.capacity());
     }
 
-    /// Goes over to a table for twice the entries.
+    #[cold]
+    fn grow(&mut self) {
+        self.begin();
+        if self.old.0.len() <= SMALL {
+            self.advance(usize::MAX);
+        }
+    }
+
+    /// Goes over to a table for twice the entries. It is not so much smaller than the one before
+    /// that it could be full before the move ends.
     #[cold]
     fn begin(&mut self) {
+        let table = Places::for_entries((2 * self.len).max(self.table.capacity() / 4));
+        self.room = table.capacity();
+        let before = mem::replace(&mut self.table, table);
         self.advance(usize::MAX);
-        let table = HashTable::with_capacity(2 * self.len);
-        (self.old, self.next) = (mem::replace(&mut self.table, table), 0);
+        (self.old, self.next) = (before, 0);
     }
 
     /// An entry has come or gone.
@@ -194,15 +287,16 @@ impl Index {
     }
 
     fn advance(&mut self, count: usize) {
-        let until = self.next.saturating_add(count).min(self.old.num_buckets());
-        for index in self.next..until {
-            if let Some(place) = self.old.get_bucket(index) {
-                self.table.insert_unique(place.hash(), *place, Place::hash);
+        let until = self.next.saturating_add(count).min(self.old.0.len());
+        for place in &self.old.0[self.next..until] {
+            if place[0] > DEAD[0] {
+                self.table.put(*place);
+                self.room -= 1;
             }
         }
         self.next = until;
-        if until == self.old.num_buckets() {
-            self.old = HashTable::new();
+        if until == self.old.0.len() {
+            (self.old, self.next) = (Places::default(), 0);
         }
     }
 }
@@ -222,16 +316,20 @@ mod tests {
         key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
+    const fn in_table(index: &Index) -> usize {
+        index.table.capacity() - index.room
+    }
+
     #[test]
     fn a_growing_index_moves_in_portions() {
         let many = if cfg!(miri) { 1 << 14 } else { 1 << 17 };
         let (mut index, mut moved) = (Index::new(), 0);
         for slot in 0..many {
-            let before = index.table.len();
+            let before = in_table(&index);
             index.insert(hash(u64::from(slot)), slot);
-            if index.len() > SMALL && index.table.len() >= before {
-                assert!(index.table.len() - before <= PORTION + 1, "at the slot {slot}");
-                moved += index.table.len() - before - 1;
+            if index.len() > SMALL && in_table(&index) >= before {
+                assert!(in_table(&index) - before <= PORTION + 1, "at the slot {slot}");
+                moved += in_table(&index) - before - 1;
             }
         }
         assert!(moved > SMALL);

@@ -1,4 +1,4 @@
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use std::hash::{BuildHasher as _, Hash};
 
 /// The hash by which keys are found: keyed at random, since keys come from the network and whoever

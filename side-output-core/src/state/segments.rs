@@ -14,10 +14,9 @@ pub struct Segments<T> {
 
 /// The entries of [`Segments`], taken out in their order.
 pub struct Leaving<T> {
-    first: vec::IntoIter<T>,
+    /// The segment that is left.
     current: vec::IntoIter<T>,
     rest: vec::IntoIter<Vec<T>>,
-    len: usize,
 }
 
 impl<T> Segments<T> {
@@ -84,7 +83,7 @@ impl<T> Segments<T> {
         if index < self.first.len() { self.first.get(index) } else { self.get_behind(index) }
     }
 
-    #[inline(never)]
+    #[cold]
     fn get_behind(&self, index: usize) -> Option<&T> {
         let segment = (index >> Self::SHIFT).checked_sub(1)?;
         self.rest.get(segment)?.get(index & (Self::LEN - 1))
@@ -97,7 +96,7 @@ impl<T> Segments<T> {
         if index < self.first.len() { self.first.get_mut(index) } else { self.behind_mut(index) }
     }
 
-    #[inline(never)]
+    #[cold]
     fn behind_mut(&mut self, index: usize) -> Option<&mut T> {
         let segment = (index >> Self::SHIFT).checked_sub(1)?;
         self.rest.get_mut(segment)?.get_mut(index & (Self::LEN - 1))
@@ -128,7 +127,18 @@ impl<T> Segments<T> {
             None => Some(&self.first),
             Some(segment) => self.rest.get(segment),
         };
-        segment.and_then(|segment| segment.get(index & (Self::LEN - 1)..)).unwrap_or(&[])
+        segment.and_then(|segment| segment.get(index & (Self::LEN - 1)..)).unwrap_or_default()
+    }
+
+    /// The entries from `index` to the end of a segment: none only if there are none.
+    #[must_use]
+    pub fn run_mut(&mut self, index: usize) -> &mut [T] {
+        let segment = match (index >> Self::SHIFT).checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(segment) => self.rest.get_mut(segment),
+        };
+        let run = segment.and_then(|segment| segment.get_mut(index & (Self::LEN - 1)..));
+        run.unwrap_or_default()
     }
 
     /// The entries, in their order.
@@ -182,13 +192,8 @@ impl<T> Segments<T> {
 
     /// Takes all entries out.
     pub fn leave(&mut self) -> Leaving<T> {
-        let (len, Self { first, rest }) = (self.len(), mem::take(self));
-        Leaving {
-            first: first.into_iter(),
-            current: Vec::new().into_iter(),
-            rest: rest.into_iter(),
-            len,
-        }
+        let Self { first, rest } = mem::take(self);
+        Leaving { current: first.into_iter(), rest: rest.into_iter() }
     }
 
     /// Forgets the entries, and keeps the memory of the first segment.
@@ -213,35 +218,52 @@ impl<T> Segments<T> {
 
 impl<T> Leaving<T> {
     /// How many are left.
-    #[inline]
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.len
+    pub fn len(&self) -> usize {
+        self.current.len() + self.rest.as_slice().iter().map(Vec::len).sum::<usize>()
     }
 
     /// Whether none is left.
-    #[inline]
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
-    /// No entries, and the memory of the first segment.
+    /// Drops some, and takes one from `work` for each; whether none is left.
+    pub fn drop_some(&mut self, work: &mut usize) -> bool {
+        while *work > 0 {
+            if self.current.len() == 0 && !self.next_segment() {
+                return true;
+            }
+            let count = self.current.len().min(*work);
+            self.current.by_ref().take(count).for_each(drop);
+            *work -= count;
+        }
+        self.is_empty()
+    }
+
+    /// No entries, and the memory of the segment that was taken out last.
     #[expect(clippy::map_identity, reason = "without it the memory is not reused")]
     #[must_use]
     pub fn into_memory(self) -> Segments<T> {
-        let mut first: Vec<T> = self.first.map(convert::identity).collect();
+        let mut first: Vec<T> = self.current.map(convert::identity).collect();
         first.clear();
         Segments { first, rest: Vec::new() }
     }
 
-    fn next_behind(&mut self) -> Option<T> {
-        loop {
-            if let Some(entry) = self.current.next() {
-                return Some(entry);
-            }
-            self.current = self.rest.next()?.into_iter();
+    /// Goes over to the next segment if there is one: none is empty.
+    fn next_segment(&mut self) -> bool {
+        let next = self.rest.next();
+        let there_is = next.is_some();
+        if let Some(next) = next {
+            self.current = next.into_iter();
         }
+        there_is
+    }
+
+    #[cold]
+    fn next_behind(&mut self) -> Option<T> {
+        if self.next_segment() { self.current.next() } else { None }
     }
 }
 
@@ -250,13 +272,12 @@ impl<T> Iterator for Leaving<T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let entry = self.first.next().or_else(|| self.next_behind())?;
-        self.len -= 1;
-        Some(entry)
+        let next = self.current.next();
+        if next.is_none() { self.next_behind() } else { next }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len, Some(self.len))
+        (self.len(), Some(self.len()))
     }
 }
 
@@ -280,7 +301,7 @@ impl<T> fmt::Debug for Segments<T> {
 
 impl<T> fmt::Debug for Leaving<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leaving").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Leaving").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 

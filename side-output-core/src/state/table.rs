@@ -96,6 +96,12 @@ impl<K, V> Table<K, V> {
         self.entries.run(slot)
     }
 
+    /// Some entries from `slot` on: none only if there are none.
+    #[must_use]
+    pub fn run_mut(&mut self, slot: usize) -> &mut [Entry<K, V>] {
+        self.entries.run_mut(slot)
+    }
+
     /// The entries, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry<K, V>> {
         self.entries.iter()
@@ -103,7 +109,7 @@ impl<K, V> Table<K, V> {
 
     /// Takes the entries out in their order, some at a time; no key is found again after that.
     #[inline]
-    pub fn leave(&mut self) -> &mut impl Iterator<Item = Entry<K, V>> {
+    pub fn leave(&mut self) -> &mut Leaving<Entry<K, V>> {
         if !self.entries.is_empty() {
             self.leaving = self.entries.leave();
         }

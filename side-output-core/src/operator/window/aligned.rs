@@ -83,11 +83,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             }
             return Ok(());
         }
-        out.pass(|out| self.elsewhere(parts, key, value, at, out))
+        out.pass(move |out| self.elsewhere(parts, key, value, at, out))
     }
 
     /// A record in another window than the last one.
-    #[inline(never)]
+    #[inline]
     fn elsewhere<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
@@ -163,7 +163,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Aligned<K, C, S> {
             self.hot = NONE;
             return open.update(parts, hash, key, value, out);
         }
-        match open.table.find(hash, &key) {
+        match open.table.find_near(hash, |other| *other == key) {
             Some(entry) => parts.body.add(&mut entry.value.contents, value),
             None => open.enter(parts, hash, key, value),
         }
@@ -274,20 +274,27 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         Out: Collect<B::Out>,
     {
         let (window, watermark) = (self.window, parts.watermark);
-        let entries = &mut self.table;
-        while out.may_fire() {
-            if last {
-                let Some(Entry { key, value }) = entries.leave().next() else { break };
+        let Self { table, done, .. } = self;
+        if last {
+            let entries = table.leave();
+            while out.may_fire() {
+                let Some(Entry { key, value }) = entries.next() else { break };
                 let Kept { contents, side } = value;
                 parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
-            } else {
-                let Some(Entry { key, value }) = entries.get_mut(self.done) else { break };
-                self.done += 1;
-                let firing = Firing { key, window, pane, watermark };
-                parts.body.fire(firing, &mut value.contents, &mut value.side, out)?;
+            }
+        } else {
+            'full: while *done < table.len() {
+                for Entry { key, value } in table.run_mut(*done) {
+                    if !out.may_fire() {
+                        break 'full;
+                    }
+                    *done += 1;
+                    let firing = Firing { key, window, pane, watermark };
+                    parts.body.fire(firing, &mut value.contents, &mut value.side, out)?;
+                }
             }
         }
-        if self.done < entries.len() {
+        if *done < table.len() {
             return Ok(Progress::More);
         }
         self.done = 0;
@@ -300,10 +307,7 @@ impl<K: Hash + Eq + Clone, C, S: Default> Open<K, C, S> {
         if !self.updates.free(work) {
             return Progress::More;
         }
-        let freed = self.table.len().min(*work);
-        *work -= freed;
-        self.table.leave().take(freed).for_each(drop);
-        if self.table.is_empty() { Progress::Done } else { Progress::More }
+        if self.table.leave().drop_some(work) { Progress::Done } else { Progress::More }
     }
 
     /// A late record when the window is complete: it fires at once.
@@ -358,10 +362,7 @@ impl Updates {
     /// Frees some; whether nothing is left.
     pub(super) fn free(&mut self, work: &mut usize) -> bool {
         let Some(table) = &mut self.0 else { return true };
-        let freed = table.len().min(*work);
-        *work -= freed;
-        table.leave().take(freed).for_each(drop);
-        if !table.is_empty() {
+        if !table.leave().drop_some(work) {
             return false;
         }
         if table.capacity() > RECYCLED {

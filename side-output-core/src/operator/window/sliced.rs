@@ -150,7 +150,7 @@ impl<K, C> Sliced<K, C> {
 }
 
 impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_record<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
@@ -174,20 +174,15 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
                 && slice.first_end > parts.watermark
             {
                 self.hot = index;
-                let hash = parts.hash.of(&key);
-                let table = &mut self.slices[index].table;
-                match table.find_near(hash, |other| *other == key) {
-                    Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
-                    None => self.enter(parts, hash, key, value),
-                }
+                self.add(parts, parts.hash.of(&key), key, value);
                 return Ok(());
             }
         }
-        out.pass(|out| self.elsewhere(parts, key, value, at, out))
+        out.pass(move |out| self.elsewhere(parts, key, value, at, out))
     }
 
     /// A record in no slice near the last one, or one that is late.
-    #[inline(never)]
+    #[inline]
     fn elsewhere<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
@@ -206,21 +201,21 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         };
         self.hot = index;
         let hash = parts.hash.of(&key);
-        if self.slices[index].first_end > parts.watermark {
-            self.add_far(parts, hash, key, value);
-            return Ok(());
+        let late = (self.slices[index].first_end <= parts.watermark).then(|| key.clone());
+        self.add(parts, hash, key, value);
+        match late {
+            Some(key) => self.update(parts, hash, key, at, out),
+            None => Ok(()),
         }
-        self.add_far(parts, hash, key.clone(), value);
-        self.update(parts, hash, key, at, out)
     }
 
-    /// Adds a record to what has just become the hot slice.
-    #[inline(never)]
-    fn add_far<T, A, Tr, B>(&mut self, parts: &mut Parts<A, Tr, B>, hash: u64, key: K, value: T)
+    /// Adds a record to the hot slice.
+    #[inline(always)]
+    fn add<T, A, Tr, B>(&mut self, parts: &mut Parts<A, Tr, B>, hash: u64, key: K, value: T)
     where
         B: WindowBody<K, T, Contents = C>,
     {
-        match self.slices[self.hot].table.find(hash, &key) {
+        match self.slices[self.hot].table.find_near(hash, |other| *other == key) {
             Some(entry) => parts.body.add(&mut entry.value.contents, Share::Owned(value)),
             None => self.enter(parts, hash, key, value),
         }
@@ -436,26 +431,47 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         }
         let Self { assembly: Assembly { sums, order, next, queue, .. }, numbers, .. } = self;
         let watermark = parts.watermark;
-        while out.may_fire() {
-            let Some((arrival, number, place, end)) = *next else { break };
-            let after = order.get(place + 1).filter(|_| place + 1 < end);
-            *next = match after.map(|(arrival, number)| (*arrival, *number, place + 1, end)) {
+        let mut fire = |arrival: u64, number: u32, out: &mut Collector<'_, Out>| {
+            let sum = sums.get_mut(number as usize).and_then(Option::as_mut);
+            // Not if this is a place that the key had before an earlier one was found.
+            let sum = sum.filter(|sum| sum.arrival == arrival);
+            let (Some(sum), Some((key, _))) = (sum, numbers.get(number)) else { return Ok(()) };
+            let (firing, mut side) = (Firing { key, window, pane, watermark }, B::Side::default());
+            parts.body.fire(firing, &mut sum.contents, &mut side, out)
+        };
+        while let Some((arrival, number, mut place, end)) = *next {
+            if queue.is_empty() {
+                // No other slice is left, so the keys come as they stand there.
+                let mut full = false;
+                for (arrival, number) in order.run(place).iter().take(end - place) {
+                    full = !out.may_fire();
+                    if full {
+                        break;
+                    }
+                    place += 1;
+                    fire(*arrival, *number, out)?;
+                }
+                *next = at(order, place, end);
+                if full {
+                    return Ok(false);
+                }
+                continue;
+            }
+            if !out.may_fire() {
+                return Ok(false);
+            }
+            *next = match at(order, place + 1, end) {
                 None => queue.pop().map(|Reverse(first)| first),
                 Some(after) => match queue.peek_mut() {
-                    Some(mut first) if first.0 < after => {
+                    Some(mut first) if first.0.0 < after.0 => {
                         Some(mem::replace(&mut *first, Reverse(after)).0)
                     }
                     _ => Some(after),
                 },
             };
-            let sum = sums.get_mut(number as usize).and_then(Option::as_mut);
-            // Not if this is a place that the key had before an earlier one was found.
-            let sum = sum.filter(|sum| sum.arrival == arrival);
-            let (Some(sum), Some((key, _))) = (sum, numbers.get(number)) else { continue };
-            let (firing, mut side) = (Firing { key, window, pane, watermark }, B::Side::default());
-            parts.body.fire(firing, &mut sum.contents, &mut side, out)?;
+            fire(arrival, number, out)?;
         }
-        Ok(next.is_none())
+        Ok(true)
     }
 
     /// Puts the window together, by `work` parts at most; whether it is.
@@ -546,6 +562,13 @@ impl<K: Hash + Eq + Clone, C> Sliced<K, C> {
         let cleanup = self.open.front().map(|open| open.window.cleanup(lateness));
         end.into_iter().chain(cleanup).min().unwrap_or(Timestamp::MAX)
     }
+}
+
+/// The key at a place in the order, if its slice does not end there.
+#[inline]
+fn at(order: &Segments<(u64, u32)>, place: usize, end: usize) -> Option<Next> {
+    let (arrival, number) = order.get(place).filter(|_| place < end)?;
+    Some((*arrival, *number, place, end))
 }
 
 impl<C> Assembly<C> {
