@@ -1,5 +1,8 @@
 //! Chapters that go further than the [crate documentation](crate). Their examples are tests.
 
+#[doc = include_str!("guide/asynchronous.md")]
+pub mod asynchronous {}
+
 #[doc = include_str!("guide/errors.md")]
 pub mod errors {}
 

@@ -173,6 +173,8 @@
 //! - [`KeyedProcess`]: a function with state and timers for each key; [`Process`] without keys.
 //! - [`CoProcess`], [`KeyedCoProcess`]: a function on two inputs;
 //!   [`reconcile`](stream::KeyedStream::reconcile) matches them by key.
+//! - [`map_async`](DataStream::map_async): asynchronous work for each record; see
+//!   [`guide::asynchronous`].
 //! - [`BroadcastProcess`], [`KeyedBroadcastProcess`]: a function that a second stream configures.
 //!
 //! # Features
@@ -188,10 +190,10 @@ pub mod __private;
 pub use side_output_core::error::StreamError;
 pub use side_output_core::operator::WindowStreams;
 pub use side_output_core::operator::{
-    AtEnd, BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured, Either,
-    KeyContext, KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess, KeyedContext,
-    KeyedProcess, Match, Process, ReconcileWithin, Reconciliation, ReconciliationStreams,
-    TimerChange,
+    Answered, AtEnd, BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured,
+    Either, FailedCall, KeyContext, KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess,
+    KeyedContext, KeyedProcess, Match, Process, ReconcileWithin, Reconciliation,
+    ReconciliationStreams, TimerChange,
 };
 pub use side_output_core::output::{
     Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag,
@@ -202,7 +204,9 @@ pub use side_output_core::stream;
 pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into, try_each,
 };
-pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt, Streamed};
+pub use side_output_core::stream::{
+    Calls, DataStream, Element, LedgerHandle, Retry, SplitExt, Streamed,
+};
 pub use side_output_core::time::{
     Advice, Alignment, Barriers, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,
     Timestamp, WatermarkGenerator, Watermarks,

@@ -55,6 +55,7 @@ mod read {
     mod output_left_out;
     mod route_where_payloads_differ;
     mod stream_taken_twice;
+    mod timeout_without_timer;
     mod unknown_tag;
 }
 

@@ -18,6 +18,7 @@ mod keyed;
 mod lane;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod map_async;
 mod merge;
 mod outlet;
 mod parallel;
@@ -54,6 +55,9 @@ pub use self::inputs::{FromElements, FromStream, FromTryElements, FromTryStream}
 pub use self::keyed::{KeyedStream, KeyedStreams};
 pub(crate) use self::lane::LaneItem;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
+pub use self::map_async::{
+    AnsweredBy, AsyncDrive, Calls, Never, NoTimer, Retry, RetryPolicy, TellsTime, Timed, Timer,
+};
 pub use self::outlet::{Boxed, Outlet, SendOutlet, Typed};
 pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
