@@ -3,6 +3,10 @@
 #[doc = include_str!("guide/asynchronous.md")]
 pub mod asynchronous {}
 
+#[cfg_attr(not(feature = "tokio"), doc = "Build the documentation with the feature `tokio`.")]
+#[cfg_attr(feature = "tokio", doc = include_str!("guide/destinations.md"))]
+pub mod destinations {}
+
 #[doc = include_str!("guide/errors.md")]
 pub mod errors {}
 

@@ -110,7 +110,7 @@
 //! # Ok::<(), StreamError>(())
 //! ```
 //!
-//! The [`Ledger`] accounts for every record at any time, also while it runs, after an error, and
+//! [`guide::destinations`] has them all. The [`Ledger`] accounts for every record at any time, also while it runs, after an error, and
 //! after the wiring was dropped half-way.
 //!
 //! # Back-pressure
@@ -180,6 +180,8 @@
 //! # Features
 //!
 //! - `serde` (default): `Serialize` and `Deserialize` for tags, timestamps and results.
+//! - `tokio`: senders of its channels are destinations, and `write_to` writes to its files and sockets.
+//! - `json`, `csv`: a [codec] for JSON lines, and one for CSV.
 
 pub mod guide;
 pub mod prelude;
@@ -201,9 +203,12 @@ pub use side_output_core::output::{
 };
 #[doc(hidden)]
 pub use side_output_core::stream;
+pub use side_output_core::stream::codec;
 pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into, try_each,
 };
+#[cfg(feature = "tokio")]
+pub use side_output_core::stream::write_to;
 pub use side_output_core::stream::{
     Calls, DataStream, Element, LedgerHandle, Retry, SplitExt, Streamed,
 };

@@ -7,6 +7,7 @@ mod boxed;
 mod by_clock;
 mod chunk;
 mod clocked;
+pub mod codec;
 mod connect;
 mod data_stream;
 mod driver;
@@ -29,6 +30,7 @@ mod source;
 mod split;
 mod stall;
 mod streamed;
+mod tee;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod timestamps;
@@ -36,6 +38,8 @@ mod turn;
 mod union;
 mod window;
 pub mod wiring;
+#[cfg(feature = "tokio")]
+mod write;
 
 pub use self::board::LedgerHandle;
 pub use self::boxed::BoxSource;
@@ -68,7 +72,10 @@ pub use self::single::SingleLanes;
 pub use self::source::{Fed, Intake, Source};
 pub use self::split::{SplitExt, StreamDrive, StreamSource};
 pub use self::streamed::{StreamAt, StreamTagOf, Streamed};
+pub use self::tee::{Tee, TeeOf, TeeStreams, TeeTag, TeeWiring};
 pub use self::timestamps::{IdleSource, Idleness, StampSource, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::{UnionInputs, UnionSource};
 pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};
+#[cfg(feature = "tokio")]
+pub use self::write::{WriteTo, write_to};

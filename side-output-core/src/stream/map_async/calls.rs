@@ -8,13 +8,13 @@ use std::time::Duration;
 ///
 /// # Examples
 ///
-/// ```no_run
+/// ```
 /// use side_output::{Calls, Retry};
 /// use std::time::Duration;
 ///
 /// let one_by_one = Calls::ordered(1);
 /// let careful = Calls::unordered(32)
-///     .timer(tokio::time::sleep) // any function from a duration to a future
+///     .timer(|_| std::future::ready(())) // in a program, `tokio::time::sleep`
 ///     .timeout(Duration::from_secs(5))
 ///     .retry(Retry::at_most(3).after(Duration::from_millis(100)).doubling());
 /// ```
