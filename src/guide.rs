@@ -15,3 +15,6 @@ pub mod event_time {}
 
 #[doc = include_str!("guide/selection.md")]
 pub mod selection {}
+
+#[doc = include_str!("guide/shutdown.md")]
+pub mod shutdown {}

@@ -158,7 +158,8 @@
 //! assert!(odd.unwrap_err().to_string().contains("connection lost"));
 //! ```
 //!
-//! [`guide::errors`] shows how a service survives what goes wrong.
+//! [`guide::errors`] shows how a service survives what goes wrong, and [`guide::shutdown`] how it is
+//! ended.
 //!
 //! # Compose
 //!
@@ -210,7 +211,7 @@ pub use side_output_core::stream::wiring::{
 #[cfg(feature = "tokio")]
 pub use side_output_core::stream::write_to;
 pub use side_output_core::stream::{
-    Calls, DataStream, Element, LedgerHandle, Retry, SplitExt, Streamed,
+    Calls, DataStream, Element, LedgerHandle, Retry, Shutdown, SplitExt, Streamed,
 };
 pub use side_output_core::time::{
     Advice, Alignment, Barriers, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,

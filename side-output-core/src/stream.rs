@@ -25,6 +25,7 @@ mod outlet;
 mod parallel;
 mod port;
 mod records;
+mod shutdown;
 mod single;
 mod source;
 mod split;
@@ -68,6 +69,7 @@ pub use self::parallel::{
 };
 pub use self::port::Port;
 pub use self::records::Records;
+pub use self::shutdown::Shutdown;
 pub use self::single::SingleLanes;
 pub use self::source::{Fed, Intake, Source};
 pub use self::split::{SplitExt, StreamDrive, StreamSource};

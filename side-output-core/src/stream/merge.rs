@@ -17,6 +17,8 @@ pub(super) struct Merge<X> {
     inputs: usize,
     /// Whose turn is next.
     turn: usize,
+    /// The inputs that were stopped on request. What the others have ready comes before that.
+    stopped: Vec<usize>,
 }
 
 /// What is still to be handed on.
@@ -42,7 +44,7 @@ pub(super) enum ReadStep {
 impl<X> Merge<X> {
     pub(super) fn new(alignment: Alignment, inputs: usize) -> Self {
         let barriers = Barriers::new(inputs);
-        Self { alignment, barriers, pending: VecDeque::new(), inputs, turn: 0 }
+        Self { alignment, barriers, pending: VecDeque::new(), inputs, turn: 0, stopped: Vec::new() }
     }
 
     /// Notes whether `input` is read at all.
@@ -75,6 +77,9 @@ impl<X> Merge<X> {
                 }
             }
             if !changed && self.pending.is_empty() {
+                if !self.stopped.is_empty() {
+                    return Fed::Failed(StreamError::Stopped);
+                }
                 return if ended(inputs) { Fed::End } else { Fed::Pending };
             }
         }
@@ -89,7 +94,7 @@ impl<X> Merge<X> {
         cx: &mut Context<'_>,
         intake: &mut K,
     ) -> ReadStep {
-        if self.barriers.is_blocked(input) {
+        if self.barriers.is_blocked(input) || self.stopped.contains(&input) {
             return ReadStep::Nothing;
         }
         let Some(reading) = source else { return ReadStep::Nothing };
@@ -97,6 +102,10 @@ impl<X> Merge<X> {
         let fed = reading.feed(cx, &mut entrance);
         let Entrance { full, cut, .. } = entrance;
         match fed {
+            Fed::Failed(StreamError::Stopped) => {
+                self.stopped.push(input);
+                ReadStep::Changed
+            }
             Fed::Failed(error) => ReadStep::Failed(error),
             Fed::More if cut && !full => {
                 self.pass_barriers();
