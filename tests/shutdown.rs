@@ -103,9 +103,9 @@ fn api_12_a_stop_flushes_all_that_was_read_and_returns_stopped() {
         // Not far: the sinks hold it up.
         assert!(run.poll_unpin(&mut TaskContext::from_waker(Waker::noop())).is_pending());
         if drain {
-            shutdown.drain()
+            shutdown.drain();
         } else {
-            shutdown.stop()
+            shutdown.stop();
         }
         // What was not read is not read any more.
         let read = ledger.read().received;
@@ -134,7 +134,7 @@ fn api_12_a_request_wakes_whoever_waits_for_the_input() {
         assert!(is_waiting(&mut results.next()));
         let asked = std::thread::spawn({
             let shutdown = shutdown.clone();
-            move || if drain { shutdown.drain() } else { shutdown.stop() }
+            move || if drain { shutdown.drain() } else { shutdown.stop() };
         });
         let next = block_on(results.next());
         asked.join().unwrap();
@@ -172,9 +172,9 @@ fn api_12_nothing_fires_on_a_stop_and_all_that_is_open_on_a_drain() {
         assert!(is_waiting(&mut counts.next()));
         assert_eq!(ledger.read().held, 1);
         if drain {
-            shutdown.drain()
+            shutdown.drain();
         } else {
-            shutdown.stop()
+            shutdown.stop();
         }
         let rest = block_on(counts.by_ref().map(|count| count.value).collect::<Vec<_>>());
         assert_eq!(rest, if drain { vec![2] } else { vec![] });
