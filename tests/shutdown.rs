@@ -134,7 +134,7 @@ fn api_12_a_request_wakes_whoever_waits_for_the_input() {
         assert!(is_waiting(&mut results.next()));
         let asked = std::thread::spawn({
             let shutdown = shutdown.clone();
-            move || if drain { shutdown.drain() } else { shutdown.stop() };
+            move || if drain { shutdown.drain() } else { shutdown.stop() }
         });
         let next = block_on(results.next());
         asked.join().unwrap();
