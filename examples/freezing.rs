@@ -7,6 +7,7 @@
 //! ```
 
 use futures::stream;
+use side_output::Shutdown;
 use side_output::prelude::*;
 use std::cell::RefCell;
 use std::error::Error;
@@ -49,8 +50,12 @@ fn split_line(line: String, cx: &mut Context<Sensors>) -> Sensors {
     Sensors::Reading(reading)
 }
 
-/// Prints each line's outputs as the line comes in, so that it can watch a socket.
-pub(crate) async fn run<R>(lines: R, out: &mut impl Write) -> Result<(), Box<dyn Error>>
+/// Prints each line's outputs as the line comes in, so that it can watch a socket, until `shutdown`.
+pub(crate) async fn run<R>(
+    lines: R,
+    shutdown: &Shutdown,
+    out: &mut impl Write,
+) -> Result<(), Box<dyn Error>>
 where
     R: AsyncBufRead + Unpin + Send + 'static,
 {
@@ -65,7 +70,8 @@ where
             *result = writeln!(out, "{text}");
         }
     };
-    let ledger = DataStream::from_try_stream(lines)
+    let run = shutdown
+        .try_input(lines)
         .split_with(split_line)
         .wire()
         .reading(each(|reading: Reading| {
@@ -73,8 +79,13 @@ where
         }))
         .freezing(each(|alert| print(format!("ALERT    {alert}"))))
         .malformed(each(|line| print(format!("skipped  {line:?}"))))
-        .run()
-        .await?;
+        .run();
+    let ledger = run.ledger_handle();
+    match run.await {
+        Ok(_) | Err(StreamError::Stopped) => {} // All that was read is printed.
+        Err(error) => return Err(error.into()),
+    }
+    let ledger = ledger.read();
     let (out, result) = printed.into_inner();
     result?;
     writeln!(out, "{} lines, {} alerts", ledger.received, ledger["freezing"].delivered)?;
@@ -86,11 +97,20 @@ pub(crate) const SAMPLE: &str = "attic,54.5\ncellar,31.5\ngarage,?\nporch,-4\n";
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let out = &mut io::stdout().lock();
-    match std::env::args().nth(1) {
-        None => run(SAMPLE.as_bytes(), out).await,
-        Some(file) if Path::new(&file).exists() => {
-            run(BufReader::new(tokio::fs::File::open(file).await?), out).await
+    let shutdown = Shutdown::new();
+    let on_ctrl_c = shutdown.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            on_ctrl_c.stop();
         }
-        Some(address) => run(BufReader::new(TcpStream::connect(address).await?), out).await,
+    });
+    match std::env::args().nth(1) {
+        None => run(SAMPLE.as_bytes(), &shutdown, out).await,
+        Some(file) if Path::new(&file).exists() => {
+            run(BufReader::new(tokio::fs::File::open(file).await?), &shutdown, out).await
+        }
+        Some(address) => {
+            run(BufReader::new(TcpStream::connect(address).await?), &shutdown, out).await
+        }
     }
 }

@@ -1,5 +1,12 @@
 //! Chapters that go further than the [crate documentation](crate). Their examples are tests.
 
+#[doc = include_str!("guide/asynchronous.md")]
+pub mod asynchronous {}
+
+#[cfg_attr(not(feature = "tokio"), doc = "Build the documentation with the feature `tokio`.")]
+#[cfg_attr(feature = "tokio", doc = include_str!("guide/destinations.md"))]
+pub mod destinations {}
+
 #[doc = include_str!("guide/errors.md")]
 pub mod errors {}
 
@@ -8,3 +15,6 @@ pub mod event_time {}
 
 #[doc = include_str!("guide/selection.md")]
 pub mod selection {}
+
+#[doc = include_str!("guide/shutdown.md")]
+pub mod shutdown {}

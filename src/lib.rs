@@ -110,7 +110,7 @@
 //! # Ok::<(), StreamError>(())
 //! ```
 //!
-//! The [`Ledger`] accounts for every record at any time, also while it runs, after an error, and
+//! [`guide::destinations`] has them all. The [`Ledger`] accounts for every record at any time, also while it runs, after an error, and
 //! after the wiring was dropped half-way.
 //!
 //! # Back-pressure
@@ -158,7 +158,8 @@
 //! assert!(odd.unwrap_err().to_string().contains("connection lost"));
 //! ```
 //!
-//! [`guide::errors`] shows how a service survives what goes wrong.
+//! [`guide::errors`] shows how a service survives what goes wrong, and [`guide::shutdown`] how it is
+//! ended.
 //!
 //! # Compose
 //!
@@ -173,11 +174,15 @@
 //! - [`KeyedProcess`]: a function with state and timers for each key; [`Process`] without keys.
 //! - [`CoProcess`], [`KeyedCoProcess`]: a function on two inputs;
 //!   [`reconcile`](stream::KeyedStream::reconcile) matches them by key.
+//! - [`map_async`](DataStream::map_async): asynchronous work for each record; see
+//!   [`guide::asynchronous`].
 //! - [`BroadcastProcess`], [`KeyedBroadcastProcess`]: a function that a second stream configures.
 //!
 //! # Features
 //!
 //! - `serde` (default): `Serialize` and `Deserialize` for tags, timestamps and results.
+//! - `tokio`: senders of its channels are destinations, and `write_to` writes to its files and sockets.
+//! - `json`, `csv`: a [codec] for JSON lines, and one for CSV.
 
 pub mod guide;
 pub mod prelude;
@@ -190,10 +195,10 @@ pub use side_output_connect as connect;
 pub use side_output_core::error::StreamError;
 pub use side_output_core::operator::WindowStreams;
 pub use side_output_core::operator::{
-    AtEnd, BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured, Either,
-    KeyContext, KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess, KeyedContext,
-    KeyedProcess, Match, Process, ReconcileWithin, Reconciliation, ReconciliationStreams,
-    TimerChange,
+    Answered, AtEnd, BroadcastContext, BroadcastProcess, CoProcess, Configuration, Configured,
+    Either, FailedCall, KeyContext, KeyedBroadcastContext, KeyedBroadcastProcess, KeyedCoProcess,
+    KeyedContext, KeyedProcess, Match, Process, ReconcileWithin, Reconciliation,
+    ReconciliationStreams, TimerChange,
 };
 pub use side_output_core::output::{
     Collect, Context, Ledger, OutputLedger, OutputSpec, Overflow, Routes, Splitter, Tag,
@@ -201,12 +206,17 @@ pub use side_output_core::output::{
 };
 #[doc(hidden)]
 pub use side_output_core::stream;
+pub use side_output_core::stream::codec;
 #[cfg(feature = "job")]
 pub use side_output_core::stream::job;
 pub use side_output_core::stream::wiring::{
     Discarded, discard, discard_noting, each, overflow_into, try_each,
 };
-pub use side_output_core::stream::{DataStream, Element, LedgerHandle, SplitExt, Streamed};
+#[cfg(feature = "tokio")]
+pub use side_output_core::stream::write_to;
+pub use side_output_core::stream::{
+    Calls, DataStream, Element, LedgerHandle, Retry, Shutdown, SplitExt, Streamed,
+};
 pub use side_output_core::time::{
     Advice, Alignment, Barriers, BoundedOutOfOrderness, Clock, Mark, Marks, SystemClock, TestClock,
     Timestamp, WatermarkGenerator, Watermarks,

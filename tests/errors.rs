@@ -1,7 +1,7 @@
 //! Errors reach whoever reads, without a panic: as an item, as the end of the records, in the ledger.
 
 use futures::executor::block_on;
-use futures::stream::FusedStream;
+use futures::stream::FusedStream as _;
 use futures::{StreamExt as _, join, stream};
 use side_output::prelude::*;
 use side_output::{Element, Mark};
@@ -104,7 +104,7 @@ fn api_01_a_run_returns_the_error_and_the_ledger_keeps_it() {
         let error = block_on(
             streams
                 .wire()
-                .even(async |s: DataStream<u32>| drop(s.count().await))
+                .even(async |s: DataStream<u32>| assert_eq!(s.count().await, 2))
                 .odd(discard())
                 .run(),
         );

@@ -1,6 +1,7 @@
 //! Every example prints what it says it prints.
 
 use futures::executor::block_on;
+use side_output::Shutdown;
 use std::error::Error;
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -219,8 +220,27 @@ porch     -4.0 F
 #[test]
 fn freezing_prints() {
     let mut out = Vec::new();
-    block_on(freezing::run(freezing::SAMPLE.as_bytes(), &mut out)).unwrap();
+    block_on(freezing::run(freezing::SAMPLE.as_bytes(), &Shutdown::new(), &mut out)).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), FROZEN);
+}
+
+/// Ctrl-C ends it while the socket stays open.
+#[tokio::test]
+async fn freezing_ends_on_request() {
+    let (mut device, socket) = tokio::io::duplex(64);
+    device.write_all(freezing::SAMPLE.as_bytes()).await.unwrap();
+    let shutdown = Shutdown::new();
+    let mut out = Vec::new();
+    let watch = async { freezing::run(BufReader::new(socket), &shutdown, &mut out).await.unwrap() };
+    let stop = async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        shutdown.stop();
+    };
+    tokio::join!(watch, stop);
+    assert_eq!(String::from_utf8(out).unwrap(), FROZEN);
+    drop(device);
 }
 
 #[tokio::test]
@@ -238,7 +258,7 @@ async fn freezing_reads_a_socket() {
     let mut out = Vec::new();
     let watch = async {
         let socket = TcpStream::connect(address).await.unwrap();
-        freezing::run(BufReader::new(socket), &mut out).await.unwrap();
+        freezing::run(BufReader::new(socket), &Shutdown::new(), &mut out).await.unwrap();
     };
     tokio::join!(device, watch);
     assert_eq!(String::from_utf8(out).unwrap(), FROZEN);

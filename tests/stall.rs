@@ -143,3 +143,24 @@ fn fault_20_a_wiring_that_is_woken_all_the_time_is_reported_too() {
     }
     expect_warning(&["splitter=\"Busy\"", "output=\"stuck\"", "capacity=2"]);
 }
+
+#[splitter]
+enum Left {
+    #[main]
+    Read(u32),
+    #[output(capacity = 4)]
+    LeftBehind(u32),
+}
+
+/// A pattern with `..` on a variable leaves the other streams in it, alive and unread.
+#[test]
+fn api_08_outputs_left_in_a_variable_are_named() {
+    log_warnings();
+    let route = |n: u32| if n < 10 { Left::Read(n) } else { Left::LeftBehind(n) };
+    let streams = stream::iter(0..100).split_with(route);
+    let LeftStreams { read, .. } = streams;
+    let error = futures::executor::block_on(read.fail_on_stall().for_each(drop)).unwrap_err();
+    assert!(matches!(error, StreamError::Stalled { output: "left_behind" }), "{error:?}");
+    expect_warning(&["left_behind", "nobody reads it"]);
+    drop(streams.left_behind);
+}

@@ -55,6 +55,7 @@ mod read {
     mod output_left_out;
     mod route_where_payloads_differ;
     mod stream_taken_twice;
+    mod timeout_without_timer;
     mod unknown_tag;
 }
 
@@ -101,12 +102,14 @@ mod window {
 
 #[path = "ui_pass/wire"]
 mod wire {
+    mod error_is_no_error;
     mod not_a_destination;
     mod output_not_wired;
     mod output_wired_twice;
     mod sink_of_another_type;
     mod two_outputs_not_wired;
     mod unknown_output;
+    mod vec_by_value;
     mod wiring_left_alone;
 }
 

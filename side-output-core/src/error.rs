@@ -55,6 +55,8 @@ pub enum StreamError {
         /// The error of the destination.
         source: Arc<dyn Error + Send + Sync>,
     },
+    /// The input was [stopped](crate::stream::Shutdown::stop) on request.
+    Stopped,
     /// The operator was cancelled before the end of its input.
     Cancelled,
 }
@@ -135,6 +137,7 @@ impl fmt::Display for StreamError {
             Self::Destination { output, source } => {
                 write!(f, "the destination of output `{output}` failed: {source}")
             }
+            Self::Stopped => f.write_str("the input was stopped on request"),
             Self::Cancelled => {
                 f.write_str("the operator was cancelled before the end of its input")
             }

@@ -2,6 +2,7 @@
 //!
 //! No I/O, no clock, no async. The futures runtime drives them, and so do the conformance tests.
 
+mod answered;
 mod at_end;
 mod broadcast;
 mod closures;
@@ -22,6 +23,7 @@ mod timestamps;
 mod turn;
 mod window;
 
+pub use self::answered::{Answered, AnsweredStreams, AnsweredTag, AnsweredWiring, FailedCall};
 pub use self::at_end::AtEnd;
 pub use self::broadcast::{
     Broadcast, BroadcastContext, BroadcastProcess, Configuration, Configured, Unkeyed,

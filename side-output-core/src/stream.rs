@@ -7,6 +7,7 @@ mod boxed;
 mod by_clock;
 mod chunk;
 mod clocked;
+pub mod codec;
 mod connect;
 mod data_stream;
 mod driver;
@@ -20,17 +21,20 @@ mod keyed;
 mod lane;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod map_async;
 mod merge;
 mod outlet;
 mod parallel;
 mod port;
 mod records;
 mod saving;
+mod shutdown;
 mod single;
 mod source;
 mod split;
 mod stall;
 mod streamed;
+mod tee;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod timestamps;
@@ -38,6 +42,8 @@ mod turn;
 mod union;
 mod window;
 pub mod wiring;
+#[cfg(feature = "tokio")]
+mod write;
 
 #[cfg(feature = "job")]
 pub(crate) use self::board::Board;
@@ -59,6 +65,9 @@ pub use self::inputs::{FromElements, FromStream, FromTryElements, FromTryStream}
 pub use self::keyed::{KeyedStream, KeyedStreams};
 pub(crate) use self::lane::LaneItem;
 pub use self::lane::{Lane, LanePairVisitor, LaneVisitor, Lanes};
+pub use self::map_async::{
+    AnsweredBy, AsyncDrive, Calls, Never, NoTimer, Retry, RetryPolicy, TellsTime, Timed, Timer,
+};
 pub use self::outlet::{Boxed, Outlet, SendOutlet, Typed};
 pub use self::parallel::{
     DealtSource, Gather, KeyedTask, Parallel, ParallelStreams, PartitionTask,
@@ -68,11 +77,15 @@ pub use self::records::Records;
 #[cfg(feature = "job")]
 pub use self::saving::Uid;
 pub use self::saving::{JobLink, Naming, Saving, Unnamed};
+pub use self::shutdown::Shutdown;
 pub use self::single::SingleLanes;
 pub use self::source::{Fed, Intake, Source};
 pub use self::split::{SplitExt, StreamDrive, StreamSource};
 pub use self::streamed::{StreamAt, StreamTagOf, Streamed};
+pub use self::tee::{Tee, TeeOf, TeeStreams, TeeTag, TeeWiring};
 pub use self::timestamps::{IdleSource, Idleness, StampSource, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::{UnionInputs, UnionSource};
 pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};
+#[cfg(feature = "tokio")]
+pub use self::write::{WriteTo, write_to};

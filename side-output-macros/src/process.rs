@@ -87,7 +87,7 @@ impl<'ast> Visit<'ast> for Returned<'_> {
 /// The function loses its body, so that `await` and the uses of the function are no mistakes too.
 fn check_not_async(function: &mut ItemFn, errors: &mut Errors) -> bool {
     let message = "a split function cannot be `async`: it routes each record at once\n\
-                   do asynchronous work on the stream before it is split, and split its results";
+                   do asynchronous work on the stream before it is split, with `map_async`, and split its results";
     let output = match &function.sig.output {
         ReturnType::Type(_, ty) => future_output(ty),
         ReturnType::Default => None,

@@ -567,6 +567,8 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
         Poll::Ready(ready!(this.poll_more(cx)).unwrap_or_else(|error| {
             match error {
                 StreamError::Taken { .. } => raise(&error),
+                // Somebody asked for it.
+                StreamError::Stopped => {}
                 _ if ended || this.is_reported() => {}
                 _ => warn_of_error(this.name, &error),
             }

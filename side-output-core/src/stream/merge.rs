@@ -23,6 +23,8 @@ pub(super) struct Merge<X> {
     turn: usize,
     handed: Handed,
     saving: Saving<Alignment>,
+    /// The inputs that were stopped on request. What the others have ready comes before that.
+    stopped: Vec<usize>,
 }
 
 /// How many of the last records came from which input, in their order: those that may be unread.
@@ -100,6 +102,7 @@ impl<X> Merge<X> {
             turn: 0,
             handed: Handed { runs: VecDeque::new(), input: 0, records: 0 },
             saving: Saving::NONE,
+            stopped: Vec::new(),
         }
     }
 
@@ -162,6 +165,10 @@ impl<X> Merge<X> {
                 }
             }
             if !changed && self.pending.is_empty() {
+                if let Some(input) = self.stopped.first() {
+                    self.failed = Some(*input);
+                    return Fed::Failed(StreamError::Stopped);
+                }
                 return if self.ended.iter().all(|ended| *ended) { Fed::End } else { Fed::Pending };
             }
         }
@@ -176,7 +183,7 @@ impl<X> Merge<X> {
         cx: &mut Context<'_>,
         intake: &mut K,
     ) -> ReadStep {
-        if self.ended[input] || self.barriers.is_blocked(input) {
+        if self.ended[input] || self.barriers.is_blocked(input) || self.stopped.contains(&input) {
             return ReadStep::Nothing;
         }
         self.handed.begin(input);
@@ -184,6 +191,10 @@ impl<X> Merge<X> {
         let fed = source.feed(cx, &mut entrance);
         let Entrance { full, cut, .. } = entrance;
         match fed {
+            Fed::Failed(StreamError::Stopped) => {
+                self.stopped.push(input);
+                ReadStep::Changed
+            }
             Fed::Failed(error) => ReadStep::Failed(error),
             Fed::More if cut && !full => self.pass_barriers(ReadStep::Changed),
             Fed::More => self.pass_barriers(ReadStep::Stopped),

@@ -15,13 +15,18 @@
 //!
 //! A stream that is read as plain records ends without the error that `run` returns.
 
+#[cfg(feature = "tokio")]
+mod channel;
 mod destination;
 mod overflow;
+mod refused;
 mod run;
 mod sink;
 mod slot;
 mod through;
 
+#[cfg(feature = "tokio")]
+pub use self::channel::{IntoChannel, ToChannel, ToUnbounded};
 pub use self::destination::{
     Counts, Destination, DestinationVisitor, Destinations, Discard, Each, InputState,
     IntoDestination, IntoTrying, Itself, Line, TryEach, Trying, discard, each, try_each,
@@ -30,6 +35,7 @@ pub use self::overflow::{
     DiscardNoting, Discarded, IntoOverflowing, OverflowInto, Overflowing, discard_noting,
     overflow_into,
 };
+pub use self::refused::{LendItAsMutableReference, OwnedCollection};
 pub use self::run::Run;
 pub use self::sink::{IntoSink, ToSink};
 pub use self::slot::{Absent, NotWired, Slot};

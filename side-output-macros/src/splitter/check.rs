@@ -84,11 +84,15 @@ fn check_unbounded_has_no_capacity(splitter: &mut Splitter, errors: &mut Errors)
 fn check_names(splitter: &mut Splitter, errors: &mut Errors) {
     let variants: HashSet<_> =
         splitter.outputs.iter().map(|output| output.ident.unraw().to_string()).collect();
-    let mut taken = HashMap::from([("run".to_owned(), None)]);
+    let mut taken = HashMap::from(["run", "ledger_handle"].map(|name| (name.to_owned(), None)));
     for output in &mut splitter.outputs {
         let conditional = output.predicate.is_some();
         // `super` and `super_` are both the field `super_`, and `ß` and `ss` both `SS_TAG`.
-        let names = [output.field.unraw().to_string(), output.tag.to_string()];
+        let names = [
+            output.field.unraw().to_string(),
+            output.tag.to_string(),
+            output.with().unraw().to_string(),
+        ];
         let message = match names.iter().find_map(|name| Some((name, taken.get(name)?))) {
             Some((name, None)) => format!(
                 "an output cannot be called `{name}`, because the wiring has a method of that \

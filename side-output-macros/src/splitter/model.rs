@@ -193,6 +193,11 @@ impl Output {
         }
     }
 
+    /// The method that takes a closure as the destination: `invalid_with`.
+    pub(super) fn with(&self) -> Ident {
+        quote::format_ident!("{}_with", self.name, span = self.ident.span())
+    }
+
     /// `first`, and the variant's doc comment behind it.
     pub(super) fn docs_after(&self, first: &str) -> TokenStream {
         let docs = &self.docs;

@@ -444,6 +444,47 @@ fn a_wiring_has_a_method_for_each_output() {
                         wiring: self.wiring,
                     }
                 }
+                /**Gives the output `Valid` a closure, from its stream to a future, as its destination.
+
+            It is as if it were given to `valid`, but the type of its stream need not be written.*/
+                fn valid_with<__Fut, __F>(
+                    self,
+                    destination: __F,
+                ) -> OrdersWiring<
+                    __D,
+                    (
+                        so::Line<
+                            Order,
+                            <__F as so::IntoDestination<
+                                Order,
+                                (so::IntoThrough, __Fut),
+                            >>::Destination,
+                        >,
+                        __1,
+                    ),
+                >
+                where
+                    __0: so::NotWired,
+                    __Fut: ::core::future::Future,
+                    <__Fut as ::core::future::Future>::Output: so::Outcome,
+                    __F: ::core::ops::FnOnce(so::DataStream<Order>) -> __Fut
+                        + so::IntoDestination<
+                            Order,
+                            (so::IntoThrough, __Fut),
+                        >,
+                {
+                    let (_, __1) = self.lines;
+                    OrdersWiring {
+                        lines: (
+                            so::Line::new(
+                                so::Wiring::spec::<0>(&self.wiring),
+                                destination,
+                            ),
+                            __1,
+                        ),
+                        wiring: self.wiring,
+                    }
+                }
                 ///Gives the output `Invalid` its destination.
                 fn invalid<__M, __K: so::IntoDestination<RawOrder, __M>>(
                     self,
@@ -463,6 +504,47 @@ fn a_wiring_has_a_method_for_each_output() {
                 >
                 where
                     __1: so::NotWired,
+                {
+                    let (__0, _) = self.lines;
+                    OrdersWiring {
+                        lines: (
+                            __0,
+                            so::Line::new(
+                                so::Wiring::spec::<1>(&self.wiring),
+                                destination,
+                            ),
+                        ),
+                        wiring: self.wiring,
+                    }
+                }
+                /**Gives the output `Invalid` a closure, from its stream to a future, as its destination.
+
+            It is as if it were given to `invalid`, but the type of its stream need not be written.*/
+                fn invalid_with<__Fut, __F>(
+                    self,
+                    destination: __F,
+                ) -> OrdersWiring<
+                    __D,
+                    (
+                        __0,
+                        so::Line<
+                            RawOrder,
+                            <__F as so::IntoDestination<
+                                RawOrder,
+                                (so::IntoThrough, __Fut),
+                            >>::Destination,
+                        >,
+                    ),
+                >
+                where
+                    __1: so::NotWired,
+                    __Fut: ::core::future::Future,
+                    <__Fut as ::core::future::Future>::Output: so::Outcome,
+                    __F: ::core::ops::FnOnce(so::DataStream<RawOrder>) -> __Fut
+                        + so::IntoDestination<
+                            RawOrder,
+                            (so::IntoThrough, __Fut),
+                        >,
                 {
                     let (__0, _) = self.lines;
                     OrdersWiring {

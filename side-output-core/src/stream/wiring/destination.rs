@@ -89,8 +89,9 @@ pub trait Destination<T> {
 /// What can be given to an output of a wiring: a `Sink`, a closure from the output's stream to a
 /// future, [`each`], or [`discard`].
 ///
-/// A closure says the type of its stream: `|stream: DataStream<Order>| stream.for_each(…)`. What
-/// it changes outside it holds as a reference of its own, which `move` closures take along:
+/// A closure says the type of its stream: `|stream: DataStream<Order>| stream.for_each(…)`; or it is
+/// given to the method of the output that ends in `_with`, which says it. What it changes outside it
+/// holds as a reference of its own, which `move` closures take along:
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -109,7 +110,7 @@ pub trait Destination<T> {
 ///     stream::iter([1, 2])
 ///         .split_with(Numbers::Any)
 ///         .wire()
-///         .any(move |stream: DataStream<u32>| stream.for_each(move |n| *total += n))
+///         .any_with(move |stream| stream.for_each(move |n| *total += n))
 ///         .run(),
 /// )?;
 /// assert_eq!(sum, 3);
@@ -123,7 +124,8 @@ pub trait Destination<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a destination for records of type `{T}`",
     label = "expected a `Sink<{T}>`, `each(|record| …)`, a closure \
-             `|stream: DataStream<{T}>| future` or `discard()`"
+             `|stream: DataStream<{T}>| future` or `discard()`",
+    note = "its error, if it may fail, must be one: `E: Into<Box<dyn Error + Send + Sync>>`"
 )]
 pub trait IntoDestination<T, M> {
     /// The destination.

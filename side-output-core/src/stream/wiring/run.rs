@@ -6,7 +6,7 @@ use crate::stream::board::{State, Wait};
 use crate::stream::driver::drive_turn;
 use crate::stream::hub::Seat;
 use crate::stream::source::{CHUNK, TURNS};
-use crate::stream::{Driver, Fed, Hub};
+use crate::stream::{Driver, Fed, Hub, LedgerHandle};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
 use std::marker::PhantomData;
@@ -82,6 +82,36 @@ impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
             self.fail(error);
         }
         Poll::Ready(())
+    }
+}
+
+impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
+    /// Reads the ledger: before it is polled, while it runs, and afterwards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::stream;
+    /// use side_output::prelude::*;
+    ///
+    /// #[splitter]
+    /// enum Numbers {
+    ///     #[main]
+    ///     Any(u32),
+    /// }
+    ///
+    /// let run = stream::iter([1, 2]).split_with(Numbers::Any).wire().any(discard()).run();
+    /// let ledger = run.ledger_handle();
+    /// assert_eq!(ledger.read().received, 0);
+    /// block_on(run)?;
+    /// assert_eq!(ledger.read().received, 2);
+    /// # Ok::<(), StreamError>(())
+    /// ```
+    #[must_use]
+    pub fn ledger_handle(&self) -> LedgerHandle {
+        let board = self.hub.as_ref().map(|hub| Arc::clone(&hub.board));
+        board.map_or_else(LedgerHandle::empty, LedgerHandle::new)
     }
 }
 

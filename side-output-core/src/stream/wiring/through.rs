@@ -44,7 +44,8 @@ struct Pipe<T> {
 /// What a destination's future may evaluate to.
 #[diagnostic::on_unimplemented(
     message = "a destination's future must evaluate to `()` or a `Result`, not `{Self}`",
-    label = "this closure's future evaluates to `{Self}`"
+    label = "this closure's future evaluates to `{Self}`",
+    note = "the error of the `Result` must be one: `E: Into<Box<dyn Error + Send + Sync>>`"
 )]
 pub trait Outcome {
     /// The error, if there is one.
@@ -57,6 +58,7 @@ impl Outcome for () {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E: Into<Box<dyn Error + Send + Sync>>> Outcome for Result<V, E> {
     fn into_error(self, output: &'static str) -> Option<StreamError> {
         let error: Box<dyn Error + Send + Sync> = self.err()?.into();

@@ -55,6 +55,9 @@ pub(super) fn builder(splitter: &Splitter) -> TokenStream {
 ///     pub fn invalid<__M, __K: IntoDestination<RawOrder, __M>>(self, destination: __K)
 ///         -> OrdersWiring<__D, (__0, Line<RawOrder, __K::Destination>,)>
 ///     where __1: NotWired { … }
+///     pub fn invalid_with<__Fut, __F: FnOnce(DataStream<RawOrder>) -> __Fut + IntoDestination<…>>
+///         (self, destination: __F) -> OrdersWiring<__D, (__0, Line<RawOrder, …>,)>
+///     where __1: NotWired, … { … }
 /// }
 /// impl<__D: Driver<Orders>, __0: Slot<Orders, 0>, …> OrdersWiring<__D, (__0, __1,)> {
 ///     pub fn run(self) -> Run<Orders, __D, (__0, __1,)>
@@ -98,6 +101,16 @@ pub(super) fn methods(splitter: &Splitter) -> TokenStream {
                 #(#wired,)*
             {
                 self.wiring.run(self.lines)
+            }
+        }
+
+        impl<#parameters __D, __L> #wiring<#arguments __D, __L> #where_clause {
+            /// Reads the ledger: before it runs, while it does, and afterwards.
+            #[must_use]
+            #[allow(dead_code, reason = "not every splitter is wired")]
+            #vis fn ledger_handle(&self) -> #so::LedgerHandle {
+                #so::Wiring::ledger_handle(&self.wiring)
+                    .unwrap_or_else(#so::LedgerHandle::empty)
             }
         }
 
@@ -197,6 +210,17 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
         };
         let after = replaced(line);
         let old = replaced(quote!(_));
+        let through = quote!(
+            <__F as #so::IntoDestination<#payload, (#so::IntoThrough, __Fut)>>::Destination
+        );
+        let after_closure = replaced(quote!(#so::Line<#payload, #through>));
+        let with = output.with();
+        let with_docs = output.docs_after(&format!(
+            "Gives the output `{}` a closure, from its stream to a future, as its destination.\n\n\
+             It is as if it were given to `{field}`, but the type of its stream need not be \
+             written.",
+            output.ident
+        ));
         let new = replaced(
             quote!(#so::Line::new(#so::Wiring::spec::<#index>(&self.wiring), destination)),
         );
@@ -212,6 +236,21 @@ fn group(splitter: &Splitter, number: usize, outputs: &[Output]) -> TokenStream 
             ) -> #wiring<#arguments __D, #after>
             where
                 #this: #so::NotWired,
+            {
+                let #old = self.lines;
+                #wiring { lines: #new, wiring: self.wiring }
+            }
+
+            #cfg
+            #with_docs
+            #attrs
+            #vis fn #with<__Fut, __F>(self, destination: __F)
+                -> #wiring<#arguments __D, #after_closure>
+            where
+                #this: #so::NotWired,
+                __Fut: ::core::future::Future,
+                __F: ::core::ops::FnOnce(#so::DataStream<#payload>) -> __Fut
+                    + #so::IntoDestination<#payload, (#so::IntoThrough, __Fut)>,
             {
                 let #old = self.lines;
                 #wiring { lines: #new, wiring: self.wiring }
