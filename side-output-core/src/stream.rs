@@ -53,7 +53,7 @@ pub use self::by_clock::{AdvanceSource, ClockSource, ClockStamped, IdleAdvanced}
 pub use self::clocked::Clocked;
 pub use self::connect::{
     BroadcastConnected, ClockedCoStreams, CoFnStreams, CoStreams, ConnectSource, Connected,
-    KeyedCoStreams, KeyedConnected,
+    ConnectedByKey, KeyedCoStreams, KeyedConnected,
 };
 pub use self::data_stream::{
     ClockedStreams, DataStream, Element, Elements, OperatorStreams, Results,

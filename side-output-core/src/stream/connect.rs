@@ -206,6 +206,10 @@ pub struct KeyedConnected<Left, Right, N = Unnamed> {
     name: N,
 }
 
+/// Two streams with keys of the type `K`, side by side.
+pub type ConnectedByKey<T, U, K, F, G, A, B, N = Unnamed> =
+    KeyedConnected<KeyedStream<T, K, F, A>, KeyedStream<U, K, G, B>, N>;
+
 impl<T, K, F, A, N> KeyedStream<T, K, F, A, N>
 where
     A: Source<T>,
@@ -219,7 +223,7 @@ where
     pub fn connect<U, G, B>(
         self,
         other: KeyedStream<U, K, G, B>,
-    ) -> KeyedConnected<KeyedStream<T, K, F, A>, KeyedStream<U, K, G, B>, N>
+    ) -> ConnectedByKey<T, U, K, F, G, A, B, N>
     where
         B: Source<U>,
         G: FnMut(&U) -> K,

@@ -66,7 +66,8 @@ where
 {
     /// The version of the types that are saved, 1 without this. What was saved with another one is
     /// refused.
-    pub fn version(mut self, version: u32) -> Self {
+    #[must_use]
+    pub const fn version(mut self, version: u32) -> Self {
         self.name.version = version;
         self
     }

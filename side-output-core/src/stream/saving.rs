@@ -10,6 +10,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
+#[cfg(not(feature = "job"))]
+pub use self::absent::JobLink;
+#[cfg(not(feature = "job"))]
+use self::absent::Part;
 #[cfg(feature = "job")]
 pub use super::job::JobLink;
 #[cfg(feature = "job")]
@@ -17,54 +21,61 @@ use super::job::Part;
 #[cfg(feature = "job")]
 use crate::state::{SavedState, Snapshot, SnapshotError, StateChanges};
 
-/// The job that a stream is part of, of which there is none without the feature `job`.
+/// What there is none of without the feature `job`.
 #[cfg(not(feature = "job"))]
-#[derive(Clone, Copy, Debug)]
-pub enum JobLink {}
+mod absent {
+    use crate::error::StreamError;
+    use std::convert::Infallible;
+    use std::marker::PhantomData;
 
-#[cfg(not(feature = "job"))]
-impl JobLink {
-    #[expect(clippy::unused_self, reason = "there is none")]
-    pub(crate) const fn at(&self, _step: &str) -> Self {
-        match *self {}
+    /// The job that a stream is part of.
+    #[derive(Clone, Debug)]
+    pub struct JobLink(Infallible);
+
+    impl JobLink {
+        pub(crate) const fn at(&self, _step: &str) -> Self {
+            match self.0 {}
+        }
+
+        pub(crate) const fn hold(&self, _held: bool) {
+            match self.0 {}
+        }
+    }
+
+    /// An operator's part in the checkpoints of a job.
+    pub(crate) struct Part<X>(Infallible, PhantomData<fn(X)>);
+
+    impl<X> Part<X> {
+        pub(crate) const fn barrier(&self, _x: &X, _checkpoint: u64) -> Result<(), StreamError> {
+            match self.0 {}
+        }
+
+        pub(crate) const fn end(&self, _x: &X) -> Result<(), StreamError> {
+            match self.0 {}
+        }
     }
 }
 
 /// Saves `X` when a barrier passes, if it is part of a job.
 pub struct Saving<X> {
-    #[cfg(feature = "job")]
     part: Option<Box<Part<X>>>,
     of: PhantomData<fn(&mut X)>,
 }
 
 impl<X> Saving<X> {
     /// It is not saved.
-    pub(super) const NONE: Self = Self {
-        #[cfg(feature = "job")]
-        part: None,
-        of: PhantomData,
-    };
+    pub(super) const NONE: Self = Self { part: None, of: PhantomData };
 
     /// Saves `x` for this checkpoint: before its barrier goes on.
     #[cold]
     pub(super) fn barrier(&mut self, x: &mut X, checkpoint: u64) -> Result<(), StreamError> {
-        _ = (&x, checkpoint);
-        #[cfg(feature = "job")]
-        if let Some(part) = &mut self.part {
-            part.barrier(x, checkpoint)?;
-        }
-        Ok(())
+        self.part.as_mut().map_or(Ok(()), |part| part.barrier(x, checkpoint))
     }
 
     /// Saves `x` for all checkpoints to come: its input has ended.
     #[cold]
     pub(super) fn end(&mut self, x: &mut X) -> Result<(), StreamError> {
-        _ = &x;
-        #[cfg(feature = "job")]
-        if let Some(part) = &mut self.part {
-            part.end(x)?;
-        }
-        Ok(())
+        self.part.as_mut().map_or(Ok(()), |part| part.end(x))
     }
 }
 
@@ -93,44 +104,33 @@ impl Saving<Alignment> {
         step: &str,
         alignment: &mut Alignment,
     ) -> Self {
-        _ = (&link, step, &alignment);
         #[cfg(feature = "job")]
         return Self::by_place(link, step, alignment, Alignment::save, Alignment::load);
         #[cfg(not(feature = "job"))]
-        Self::NONE
+        {
+            _ = (link, step, alignment);
+            Self::NONE
+        }
     }
 }
 
 /// Holds back the checkpoints of a job.
 #[derive(Debug)]
-pub(super) struct Hold {
-    #[cfg(feature = "job")]
-    link: Option<JobLink>,
-}
+pub(super) struct Hold(Option<JobLink>);
 
 impl Hold {
-    pub(super) const NONE: Self = Self {
-        #[cfg(feature = "job")]
-        link: None,
-    };
+    pub(super) const NONE: Self = Self(None);
 
     pub(super) fn new(link: Option<JobLink>) -> Self {
-        #[cfg(feature = "job")]
         if let Some(link) = &link {
             link.hold(true);
         }
-        _ = &link;
-        Self {
-            #[cfg(feature = "job")]
-            link,
-        }
+        Self(link)
     }
 
     /// Lets checkpoints be made again.
-    #[cfg_attr(not(feature = "job"), expect(clippy::unused_self, reason = "there is no job"))]
     pub(super) fn release(&mut self) {
-        #[cfg(feature = "job")]
-        if let Some(link) = self.link.take() {
+        if let Some(link) = self.0.take() {
             link.hold(false);
         }
     }

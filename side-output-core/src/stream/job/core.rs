@@ -521,10 +521,8 @@ impl State {
             cut.sinks.insert(sink.name.clone(), sink.prepared.clone());
             cut.written.insert(sink.name.clone(), sink.written);
         }
-        let changed =
-            |operator: &OperatorEntry| (operator.version != 1).then_some(operator.version);
-        let versions = self.operators.iter().filter_map(|op| Some((op.name.clone(), changed(op)?)));
-        cut.versions = versions.collect();
+        let versioned = self.operators.iter().filter(|operator| operator.version != 1);
+        cut.versions = versioned.map(|op| (op.name.clone(), op.version)).collect();
         let mut changes = Vec::new();
         for operator in &mut self.operators {
             while let Some((_, saved)) = operator.changes.pop_front_if(|(from, _)| *from <= id) {
@@ -541,7 +539,7 @@ impl SourceEntry {
         while self.cuts.get(1).is_some_and(|(from, _)| *from <= id) {
             self.cuts.pop_front();
         }
-        self.cuts.front().map(|(_, cut)| cut)
+        self.cuts.front().filter(|(from, _)| *from <= id).map(|(_, cut)| cut)
     }
 }
 

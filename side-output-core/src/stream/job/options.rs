@@ -67,7 +67,7 @@ impl Restart {
             return None;
         }
         let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
-        Some(doubled.min(Duration::from_secs(60)))
+        Some(doubled.min(Duration::from_mins(1)))
     }
 }
 

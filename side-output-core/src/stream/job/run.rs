@@ -9,6 +9,7 @@ use crate::state::StateChanges;
 use crate::stream::{DataStream, Source};
 use crate::sync::Mutex;
 use crate::time::{Monotonic, SystemClock, Timestamp};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::Location;
@@ -264,7 +265,7 @@ impl<S: Store> Job<S> {
         progress: &mut bool,
     ) -> Result<JobReport, JobError> {
         let stored = self.store.open(&self.name).await.map_err(JobError::Store)?;
-        let (mut id, mut cut, mut states) = (0, Cut::default(), Default::default());
+        let (mut id, mut cut, mut states) = (0, Cut::default(), BTreeMap::new());
         if let Some(stored) = stored {
             cut = Cut::from_bytes(&stored.cut).map_err(JobError::Store)?;
             (id, states) = (stored.id, stored.states);
@@ -282,9 +283,9 @@ impl<S: Store> Job<S> {
         let core = JobCore::new(cut.clone(), states, self.every);
         let mut pipeline =
             Pipeline { core: Arc::clone(&core), store: &self.store, tasks: Vec::new() };
-        let built = build(&mut pipeline);
+        let result = build(&mut pipeline);
         let mut tasks = Tasks { tasks: pipeline.tasks, core: Arc::clone(&core) };
-        built.map_err(JobError::Building)?;
+        result.map_err(JobError::Building)?;
         core.check()?;
         if finished.is_none() {
             id += 1;
