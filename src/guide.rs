@@ -13,6 +13,10 @@ pub mod errors {}
 #[doc = include_str!("guide/event_time.md")]
 pub mod event_time {}
 
+#[cfg_attr(not(feature = "job"), doc = "Build the documentation with the feature `job`.")]
+#[cfg_attr(feature = "job", doc = include_str!("guide/jobs.md"))]
+pub mod jobs {}
+
 #[doc = include_str!("guide/selection.md")]
 pub mod selection {}
 

@@ -316,6 +316,34 @@ fn sink_02_a_job_that_is_stopped_goes_on_from_there() {
     assert_eq!((report.runs, report.restored), (runs, runs - 1));
 }
 
+#[test]
+fn a_job_that_is_drained_has_finished() {
+    let everything = Everything::default();
+    let job = everything.world.job();
+    let handle = job.handle();
+    let mut run = pin!(job.run(|job| everything.build(job)));
+    for _ in 0..12 {
+        assert!(block_on(poll_immediate(run.as_mut())).is_none());
+    }
+    handle.drain();
+    let report = block_on(run).unwrap();
+    assert_eq!(report.ending, Ending::Finished);
+    let read = report.read["numbers"];
+    assert!((1..60).contains(&read), "{read}");
+    // Windows that were open have fired: each odd number is in one, or was too late.
+    let mut last = std::collections::BTreeMap::new();
+    for (key, start, count, _) in everything.tumbling.committed() {
+        last.insert((key, start), count);
+    }
+    let counted = last.values().sum::<u64>() + everything.late.committed().len() as u64;
+    assert_eq!(counted, read.div_ceil(2));
+    assert!(report_of(&everything).had_finished);
+}
+
+fn report_of(everything: &Everything) -> JobReport {
+    block_on(everything.world.job().run(|job| everything.build(job))).unwrap()
+}
+
 /// The reasons for which a pipeline is refused.
 fn refusals(
     world: &World,

@@ -113,6 +113,14 @@ mod wire {
     mod wiring_left_alone;
 }
 
+#[cfg(feature = "job")]
+#[path = "ui_pass/job"]
+mod job {
+    mod key_that_cannot_be_saved;
+    mod sink_that_is_none;
+    mod state_that_cannot_be_saved;
+}
+
 #[test]
 fn every_fixture_has_a_twin() {
     let listed = include_str!("ui_pass.rs");

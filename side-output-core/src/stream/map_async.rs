@@ -11,7 +11,7 @@ pub use self::calls::{Calls, Never, NoTimer, Retry, RetryPolicy, TellsTime, Time
 
 use self::slots::{Slot, Woken};
 use super::source::CHUNK;
-use super::{DataStream, Driver, Fed, Hub, Intake, Source, Streamed, Typed};
+use super::{DataStream, Driver, Fed, Hub, Intake, JobLink, Source, Streamed, Typed};
 use crate::operator::{Answered, FailedCall};
 use crate::output::{Account, Collect};
 use crate::time::{Mark, Timestamp};
@@ -369,6 +369,10 @@ where
                 fed => return fed,
             }
         }
+    }
+
+    fn job(&self) -> Option<JobLink> {
+        self.source.job()
     }
 
     fn account(&self) -> &Account {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 /// What the parts of a running job share: the coordinator, and what each part has handed in for the
@@ -15,6 +15,8 @@ use std::task::{Context, Poll, Waker};
 pub(super) struct JobCore {
     /// The barrier that sources are to send.
     requested: AtomicU64,
+    /// Sources end before their end.
+    draining: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -118,7 +120,11 @@ impl JobCore {
             ending: None,
             runner: None,
         };
-        Arc::new(Self { requested: AtomicU64::new(0), state: Mutex::new(state) })
+        Arc::new(Self {
+            requested: AtomicU64::new(0),
+            draining: AtomicBool::new(false),
+            state: Mutex::new(state),
+        })
     }
 
     pub(super) fn refuse(&self, reason: String) {
@@ -273,6 +279,20 @@ impl JobCore {
     pub(super) fn barrier_after(&self, sent: u64) -> Option<u64> {
         let requested = self.requested.load(Ordering::Acquire);
         (requested > sent).then_some(requested)
+    }
+
+    /// Lets every source end after what it has in hand.
+    pub(super) fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+        let mut state = self.state.lock();
+        let wakers: Vec<_> = state.sources.iter_mut().filter_map(|s| s.reader.take()).collect();
+        drop(state);
+        wake_all(wakers);
+    }
+
+    #[inline]
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
     }
 
     /// A source has sent a barrier; whether it was the last one. Without a position it is where it

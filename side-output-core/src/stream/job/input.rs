@@ -132,7 +132,7 @@ impl<T> Source<T> for JobInput<T> {
             if self.stopped {
                 return Fed::Pending;
             }
-            if self.at_end {
+            if self.at_end || self.core.is_draining() {
                 self.end();
                 return Fed::End;
             }
@@ -157,7 +157,7 @@ impl<T> Source<T> for JobInput<T> {
                 Poll::Pending => {
                     self.core.wait_for_barrier(self.index, cx.waker());
                     // It may have been requested before the waker was there.
-                    if self.core.barrier_after(self.sent).is_none() {
+                    if self.core.barrier_after(self.sent).is_none() && !self.core.is_draining() {
                         return Fed::Pending;
                     }
                 }

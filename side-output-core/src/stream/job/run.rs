@@ -72,7 +72,7 @@ pub struct Job<S> {
     handle: JobHandle,
 }
 
-/// Stops a running job. Cheap to clone.
+/// Stops a running job, or drains it. Cheap to clone.
 #[derive(Clone)]
 pub struct JobHandle {
     inner: Arc<Mutex<Control>>,
@@ -82,6 +82,7 @@ pub struct JobHandle {
 struct Control {
     core: Option<Arc<JobCore>>,
     stop: bool,
+    drain: bool,
 }
 
 impl JobHandle {
@@ -98,12 +99,28 @@ impl JobHandle {
         }
     }
 
+    /// Ends the job as if its sources had come to their ends: whatever is open fires. It has
+    /// finished then.
+    pub fn drain(&self) {
+        let core = {
+            let mut control = self.inner.lock();
+            control.drain = true;
+            control.core.clone()
+        };
+        if let Some(core) = core {
+            core.drain();
+        }
+    }
+
     fn attach(&self, core: &Arc<JobCore>) {
-        let stop = {
+        let (stop, drain) = {
             let mut control = self.inner.lock();
             control.core = Some(Arc::clone(core));
-            control.stop
+            (control.stop, control.drain)
         };
+        if drain {
+            core.drain();
+        }
         if stop {
             core.on(Event::Stop);
         }
