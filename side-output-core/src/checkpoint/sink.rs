@@ -47,6 +47,11 @@ impl<T> Failed<T> {
 ///
 /// The calls come one at a time. Records come while a checkpoint is on its way to the store: those
 /// belong to the next one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job's sink for records of `{T}`",
+    label = "expected a sink that takes part in checkpoints",
+    note = "files and databases are in `side_output::connect`; `MemorySink` is for tests"
+)]
 pub trait JobSink<T>: Send + 'static {
     /// What holds after a crash.
     const GUARANTEE: Guarantee;

@@ -12,6 +12,12 @@ pub enum Read {
 /// A source that can be read again from a position: the input of a job.
 ///
 /// Two readings from the same position give the same records in the same order.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job's source",
+    label = "expected a source that can be read again from a position",
+    note = "files are in `side_output::connect`, and its `journal` makes any stream replayable; \
+            `MemorySource` is for tests"
+)]
 pub trait JobSource: Send + 'static {
     /// The records.
     type Item: Send + 'static;
