@@ -4,7 +4,7 @@ use futures::executor::block_on;
 use side_output_connect::files::{BadLine, Line, Lines, lines};
 use side_output_core::checkpoint::{BoxError, JobSource as _, Read};
 use std::fs;
-use std::future::Future;
+use std::future::Future as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;

@@ -124,7 +124,8 @@ fn every_flipped_byte_is_an_error_and_so_is_a_missing_one_before_the_last_write(
                     "{read:?}"
                 ),
                 Err(error) => {
-                    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}")
+                    let error = error.to_string();
+                    assert!(error.contains(path.to_str().unwrap()), "{error}");
                 }
             }
         }
