@@ -31,6 +31,8 @@ use self::file::{Contents, States};
 /// not work, as on some network disks, a writer finds before each checkpoint that another one has
 /// opened the folder since. Two that write in the same moment are not told apart there.
 ///
+/// The file system must have hard links.
+///
 /// # Examples
 ///
 /// ```

@@ -373,6 +373,12 @@ mod tests {
         dropped: &'static str,
     }
 
+    #[derive(Debug, Deserialize)]
+    struct Widened {
+        #[expect(dead_code, reason = "it is never read")]
+        count: String,
+    }
+
     fn saved(changes: &StateChanges) -> SavedState {
         let mut saved = SavedState::new();
         saved.apply(changes);
@@ -404,11 +410,6 @@ mod tests {
         let read = state.read_entries::<String, (), Counter>("keys").next().unwrap();
         assert_eq!(read.unwrap().2, Counter { count: 1, first: None });
 
-        #[derive(Debug, Deserialize)]
-        struct Widened {
-            #[expect(dead_code, reason = "it is never read")]
-            count: String,
-        }
         let read = state.read_entries::<String, (), Widened>("keys").next().unwrap();
         let error = read.unwrap_err().of("visits").to_string();
         let group = crate::state::key_group(crate::state::saved_hash(b"\xa1a"));
