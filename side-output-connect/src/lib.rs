@@ -8,7 +8,7 @@
 //! | --- | --- | --- | --- |
 //! | `files` | [`files::lines`], [`journal()`] | [`files::json_lines`], [`files::csv`] | [`FolderStore`] |
 //! | `sqlite` | | [`SqliteStore::insert`], [`upsert`](SqliteStore::upsert), [`delta`](SqliteStore::delta) | [`SqliteStore`] |
-//! | none | [`iter()`] | [`sink_fn()`] | |
+//! | none | | [`sink_fn()`] | |
 //!
 //! # Guarantees
 //!
@@ -32,7 +32,6 @@
 //! | | a bad row is refused alone | `sink_08_a_bad_row_is_refused_alone_with_the_reason` |
 //! | [`upsert`](SqliteStore::upsert) | newer values stay | `sink_04_an_older_value_never_replaces_a_newer_one_nor_brings_back_what_is_gone`, `sink_05_ties_are_decided_by_the_sequence_in_any_order_of_arrival` |
 //! | [`delta`](SqliteStore::delta) | adds once | `deltas_add_up_in_a_column_of_their_own_before_and_after_the_upsert` |
-//! | [`iter()`] | from each position the rest is the same | `from_every_position_the_rest_is_the_same_and_fewer_items_are_an_error` |
 //! | [`sink_fn()`] | at least once | `a_closure_that_fails_is_called_again_after_the_restart` |
 //! | [`FolderStore`] | this checkpoint or the one before, whole | `the_store_has_this_checkpoint_or_the_one_before_whichever_operation_fails` |
 //! | | damage is an error | `every_flipped_or_missing_byte_is_an_error`, `a_lost_sync_never_gives_another_state` |
@@ -54,7 +53,6 @@ mod disk;
 pub mod files;
 #[cfg(feature = "files")]
 mod folder;
-mod iter;
 #[cfg(feature = "files")]
 mod journal;
 #[cfg(any(feature = "files", feature = "sqlite"))]
@@ -67,7 +65,6 @@ mod sqlite;
 
 #[cfg(feature = "files")]
 pub use self::folder::FolderStore;
-pub use self::iter::{Iter, iter};
 #[cfg(feature = "files")]
 pub use self::journal::{Journal, journal};
 pub use self::sink_fn::{SinkFn, sink_fn};
