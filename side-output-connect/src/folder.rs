@@ -31,6 +31,8 @@ use self::file::{Contents, States};
 /// not work, as on some network disks, a writer finds before each checkpoint that another one has
 /// opened the folder since. Two that write in the same moment are not told apart there.
 ///
+/// The file system must have hard links.
+///
 /// # Examples
 ///
 /// ```
@@ -170,7 +172,7 @@ impl Inner {
         for name in &names {
             if let Some(id) = name.strip_suffix(".checkpoint").and_then(|id| id.parse().ok()) {
                 self.files.insert(id, self.look_at(id)?);
-            } else if name.ends_with(".new") {
+            } else if name.strip_suffix(".new").is_some() {
                 self.remove(&self.folder.join(name))?; // it was never complete
             }
         }
@@ -197,7 +199,8 @@ impl Inner {
         for name in names.iter().filter(|name| epoch_of(name).is_some()) {
             self.remove(&self.folder.join(name))?;
         }
-        let is_new = |name: &String| name.ends_with(".checkpoint") && !names.contains(name);
+        let is_new =
+            |name: &String| name.strip_suffix(".checkpoint").is_some() && !names.contains(name);
         if self.list()?.iter().any(is_new) {
             let text = format!("{}: another writer has just written", self.folder.display());
             return Err(StoreError::InUse(text));

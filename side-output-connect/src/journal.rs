@@ -241,9 +241,8 @@ where
             while records.len() < most {
                 match self.stream.as_mut().poll_next(cx) {
                     Poll::Ready(Some(record)) => records.push(record),
-                    Poll::Ready(None) => break,
                     Poll::Pending if records.is_empty() => return Poll::Pending,
-                    Poll::Pending => break,
+                    Poll::Ready(None) | Poll::Pending => break,
                 }
             }
             Poll::Ready(())

@@ -23,6 +23,7 @@
 //! | | a bad line is a value | `a_line_that_is_no_text_or_too_long_is_a_value_with_its_position` |
 //! | [`journal()`] | each record once | `every_record_is_read_once_whichever_operation_fails` |
 //! | | damage is an error | `every_flipped_byte_is_an_error_and_so_is_a_missing_one_before_the_last_write` |
+//! | | one writer | `a_journal_has_one_writer` |
 //! | [`files::json_lines`], [`files::csv`] | exactly once | `what_is_committed_is_exact_whichever_operation_fails`, `what_is_committed_is_exact_when_the_recovery_fails_too` |
 //! | | readers see committed data only | `readers_see_what_is_committed_and_nothing_else` |
 //! | | files of others are left alone | `files_that_do_not_belong_to_the_job_are_left_alone` |
@@ -31,7 +32,7 @@
 //! | | a bad row is refused alone | `sink_08_a_bad_row_is_refused_alone_with_the_reason` |
 //! | [`upsert`](SqliteStore::upsert) | newer values stay | `sink_04_an_older_value_never_replaces_a_newer_one_nor_brings_back_what_is_gone`, `sink_05_ties_are_decided_by_the_sequence_in_any_order_of_arrival` |
 //! | [`delta`](SqliteStore::delta) | adds once | `deltas_add_up_in_a_column_of_their_own_before_and_after_the_upsert` |
-//! | [`sink_fn()`] | at least once | |
+//! | [`sink_fn()`] | at least once | `a_closure_that_fails_is_called_again_after_the_restart` |
 //! | [`FolderStore`] | this checkpoint or the one before, whole | `the_store_has_this_checkpoint_or_the_one_before_whichever_operation_fails` |
 //! | | damage is an error | `every_flipped_or_missing_byte_is_an_error`, `a_lost_sync_never_gives_another_state` |
 //! | | a stale writer is fenced | `a_stale_writer_is_fenced_and_changes_nothing` |

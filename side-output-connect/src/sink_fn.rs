@@ -65,3 +65,25 @@ where
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::executor::block_on;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_closure_that_fails_is_called_again_after_the_restart() {
+        let (sender, receiver) = mpsc::channel();
+        let mut fails = true;
+        let mut sink = sink_fn(move |record: u32| {
+            let is_refused = record == 2 && std::mem::take(&mut fails);
+            let sent = sender.send(record);
+            async move { if is_refused { Err("not now".into()) } else { Ok(sent?) } }
+        });
+        block_on(sink.write(&mut vec![1, 2, 3], &mut Vec::new())).unwrap_err();
+        block_on(JobSink::<u32>::open(&mut sink, Some(&[]))).unwrap();
+        block_on(sink.write(&mut vec![1, 2, 3], &mut Vec::new())).unwrap();
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [1, 2, 1, 2, 3]);
+    }
+}

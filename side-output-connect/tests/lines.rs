@@ -4,7 +4,7 @@ use futures::executor::block_on;
 use side_output_connect::files::{BadLine, Line, Lines, lines};
 use side_output_core::checkpoint::{BoxError, JobSource as _, Read};
 use std::fs;
-use std::future::Future;
+use std::future::Future as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -238,4 +238,36 @@ async fn a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one() {
     folder.file("log", "");
     let error = now(&mut source).await.unwrap_err().to_string();
     assert!(error.contains("it has 0 bytes, and had 2: it was cut off"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_written_over_or_renamed_in_a_followed_folder_is_an_error() {
+    let folder = Folder::new("renamed");
+    let path = folder.file("log", "1\n2\n");
+    let mut single = lines(&path).follow(Duration::from_secs(1));
+    let mut source = lines(&folder.0).follow(Duration::from_secs(1));
+    for source in [&mut single, &mut source] {
+        source.open(None).await.unwrap();
+        assert_eq!(texts(&now(source).await.unwrap()), ["1", "2"]);
+    }
+    let position = source.position();
+    // Cut off, and longer than before when it is looked at again.
+    folder.file("log", "7\n8\n9\n");
+    assert_eq!(texts(&now(&mut single).await.unwrap_or_default()), [""; 0]);
+    let error = now(&mut single).await.unwrap_err().to_string();
+    assert!(error.contains("it was cut off or written over, and has grown again"), "{error}");
+
+    folder.file("log", "1\n2\n");
+    source.open(Some(&position)).await.unwrap();
+    fs::rename(&path, folder.0.join("log.1")).unwrap();
+    folder.file("log", "3\n");
+    let error = now(&mut source).await.unwrap_err().to_string();
+    assert!(error.contains("log.1: it was `log` before, and is read already"), "{error}");
+
+    fs::rename(folder.0.join("log.1"), &path).unwrap();
+    source.open(Some(&position)).await.unwrap();
+    fs::rename(&path, folder.0.join(".log")).unwrap();
+    folder.file("log", "3\n");
+    let error = now(&mut source).await.unwrap_err().to_string();
+    assert!(error.contains("log: another file has taken the place"), "{error}");
 }

@@ -139,8 +139,8 @@ fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("processes-{name}"));
     fs::remove_dir_all(&folder).unwrap_or_default();
     fs::create_dir_all(&folder).unwrap();
-    let input: String = (1..=LINES).map(|number| format!("line {number}\r\n")).collect();
-    fs::write(folder.join("input"), input).unwrap();
+    let lines: Vec<_> = (1..=LINES).map(|number| format!("line {number}\r\n")).collect();
+    fs::write(folder.join("input"), lines.concat()).unwrap();
     folder
 }
 

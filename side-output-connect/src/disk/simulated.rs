@@ -115,7 +115,7 @@ impl Simulated {
         inner.step()?;
         let file = inner.existing(path)?;
         let bytes = inner.files[file].now.iter().copied();
-        Ok(bytes.skip(offset as usize).take(most as usize).collect())
+        Ok(bytes.skip(size(offset)).take(size(most)).collect())
     }
 
     pub(super) fn write_at(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -123,10 +123,10 @@ impl Simulated {
         let step = inner.step_or_half()?;
         let file = inner.file(path);
         let now = &mut inner.files[file].now;
-        now.resize(offset as usize, 0);
+        now.resize(size(offset), 0);
         let written = if step == Step::Half { bytes.len() / 2 } else { bytes.len() };
         now.extend_from_slice(&bytes[..written]);
-        inner.end(step)
+        end(step)
     }
 
     pub(super) fn sync(&self, path: &Path) -> io::Result<()> {
@@ -164,7 +164,7 @@ impl Simulated {
         if step != Step::Half {
             inner.names.remove(from);
         }
-        inner.end(step)
+        end(step)
     }
 
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the real one may fail")]
@@ -196,7 +196,7 @@ impl Inner {
     fn step(&mut self) -> io::Result<Step> {
         match self.step_or_half()? {
             Step::Half => {
-                self.end(Step::Half)?;
+                end(Step::Half)?;
                 Ok(Step::Whole)
             }
             step => Ok(step),
@@ -225,15 +225,11 @@ impl Inner {
                 self.stopped = true;
                 Ok(Step::Half)
             }
-            Fault::LostSync(stop) => {
-                self.fault = Some((step + 1 + stop, Fault::Stop));
+            Fault::LostSync(others) => {
+                self.fault = Some((step + 1 + others, Fault::Stop));
                 Ok(Step::Unsynced)
             }
         }
-    }
-
-    fn end(&mut self, step: Step) -> io::Result<()> {
-        if step == Step::Half { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
     fn existing(&self, path: &Path) -> io::Result<usize> {
@@ -248,4 +244,12 @@ impl Inner {
         self.names.insert(path.to_owned(), self.files.len() - 1);
         self.files.len() - 1
     }
+}
+
+fn end(step: Step) -> io::Result<()> {
+    if step == Step::Half { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -90,9 +90,9 @@ impl std::error::Error for BadLine {}
 /// | grows | what came after the job began is not read | is read |
 /// | new file in the folder | is not read | is read, and the one before is over; an error if its name comes before that of a file that was read |
 /// | another file takes the name of a single file (rotation) | an error, if the job starts again | the old one is read to its end, then the new one from its beginning; an error if the job starts again in the old one |
-/// | becomes shorter (truncated) | an error | an error |
+/// | becomes shorter (truncated), or is written over | an error | an error |
 /// | is removed from the folder | an error, if it was not read to its end | an error, if the job starts again in it; one that was not begun is not read |
-/// | another file takes the name of one in a folder | an error, if the job starts again | the same |
+/// | a file in a folder gets another name, or another file its name | an error, if the job starts again | an error |
 ///
 /// A file is known again by its first 1024 bytes, as far as they were read. All errors name the file.
 ///
@@ -235,10 +235,8 @@ impl Lines {
         if length < current.offset {
             return Err(at(&path, cut_off(length, current.offset)));
         }
-        let mut beginning = Vec::new();
-        (&mut file).take(current.known).read_to_end(&mut beginning)?;
-        if Checksum::new().add(&beginning).value() != current.beginning {
-            return Err(at(&path, "another file has taken the place of the one that was read"));
+        if !current.is_beginning_of(&mut file)? {
+            return Err(at(&path, REPLACED));
         }
         file.seek(SeekFrom::Start(current.offset))?;
         Ok(self.reader(file, path, &current.name, current.offset))
@@ -337,8 +335,12 @@ impl Lines {
 
     /// At the end of what the file has: whether nothing more can come.
     fn is_over(&mut self) -> Result<bool, BoxError> {
-        let has_next = self.follow.is_some() && self.place.folder && self.find_next()?.is_some();
-        let Some(reader) = &mut self.reader else { return Ok(true) };
+        let is_followed_folder = self.follow.is_some() && self.place.folder;
+        let next = if is_followed_folder { self.find_next()? } else { None };
+        let next = next.map(|name| self.path_of(&name));
+        let (Some(reader), Some(current)) = (&mut self.reader, &self.place.current) else {
+            return Ok(true);
+        };
         if let Some(end) = reader.end {
             return if reader.at == end {
                 Ok(true)
@@ -349,12 +351,22 @@ impl Lines {
         if reader.closed {
             return Ok(true);
         }
-        let length = reader.file.get_ref().metadata()?.len();
-        if length < reader.at {
-            return Err(at(&reader.path, cut_off(length, reader.at)));
+        let ours = reader.file.get_ref().metadata()?;
+        if ours.len() < reader.at {
+            return Err(at(&reader.path, cut_off(ours.len(), reader.at)));
+        }
+        if let Some(next) = &next
+            && !is_other(&ours, &fs::metadata(next)?)
+        {
+            let text = format!("it was `{}` before, and is read already", current.name);
+            return Err(at(next, text));
+        }
+        let was_replaced = reader.was_replaced(&ours, current)?;
+        if was_replaced && self.place.folder {
+            return Err(at(&reader.path, REPLACED));
         }
         // What was written before it was left is read once more.
-        reader.closed = has_next || !self.place.folder && reader.was_replaced();
+        reader.closed = next.is_some() || was_replaced;
         Ok(false)
     }
 
@@ -414,6 +426,8 @@ impl JobSource for Lines {
     }
 }
 
+const REPLACED: &str = "another file has taken the place of the one that was read";
+
 fn cut_off(length: u64, read: u64) -> String {
     format!("it has {length} bytes, and had {read}: it was cut off")
 }
@@ -452,12 +466,18 @@ impl Reader {
     }
 
     /// Whether there is another file under its path.
-    fn was_replaced(&self) -> bool {
-        let (Ok(ours), Ok(there)) = (self.file.get_ref().metadata(), fs::metadata(&self.path))
-        else {
-            return false; // there is none, until the next one is made
+    fn was_replaced(&self, ours: &fs::Metadata, current: &Current) -> Result<bool, BoxError> {
+        let Ok(there) = File::open(&self.path) else {
+            return Ok(false); // there is none, until the next one is made
         };
-        is_other(&ours, &there)
+        if is_other(ours, &there.metadata()?) {
+            return Ok(true);
+        }
+        if current.is_beginning_of(there)? {
+            Ok(false)
+        } else {
+            Err(at(&self.path, "it was cut off or written over, and has grown again"))
+        }
     }
 }
 
@@ -469,7 +489,7 @@ fn is_other(ours: &fs::Metadata, there: &fs::Metadata) -> bool {
 
 #[cfg(not(unix))]
 fn is_other(ours: &fs::Metadata, there: &fs::Metadata) -> bool {
-    there.len() < ours.len()
+    there.created().ok() != ours.created().ok()
 }
 
 impl Partial {
@@ -492,6 +512,12 @@ impl Partial {
 }
 
 impl Current {
+    fn is_beginning_of(&self, file: impl std::io::Read) -> std::io::Result<bool> {
+        let mut beginning = Vec::new();
+        file.take(self.known).read_to_end(&mut beginning)?;
+        Ok(Checksum::new().add(&beginning).value() == self.beginning)
+    }
+
     /// Remembers the beginning of the file; `bytes` are those from `at` on.
     fn learn(&mut self, at: u64, bytes: &[u8]) {
         let end = KNOWN.min(at + bytes.len() as u64);

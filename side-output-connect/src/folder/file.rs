@@ -121,8 +121,11 @@ pub(super) struct States(BTreeMap<String, State>);
 #[derive(Debug, Default)]
 struct State {
     values: BTreeMap<String, Vec<u8>>,
-    tables: BTreeMap<String, BTreeMap<(u8, Vec<u8>), Vec<u8>>>,
+    tables: BTreeMap<String, Entries>,
 }
+
+/// The values of a table, by key group and key.
+type Entries = BTreeMap<(u8, Vec<u8>), Vec<u8>>;
 
 impl States {
     /// Applies changes; `None` if they are none.

@@ -122,7 +122,7 @@ fn every_flipped_or_missing_byte_is_an_error() {
     assert!(needed.len() > 1, "{needed:?}");
     for path in needed {
         let good = disk.contents(&path).unwrap();
-        let mut check = |bytes: Vec<u8>| {
+        let check = |bytes: Vec<u8>| {
             disk.replace(&path, bytes);
             match block_on(store(&disk).open("job")) {
                 Err(StoreError::Damaged(what)) => assert!(what.contains(".checkpoint"), "{what}"),

@@ -124,10 +124,25 @@ fn every_flipped_byte_is_an_error_and_so_is_a_missing_one_before_the_last_write(
                     "{read:?}"
                 ),
                 Err(error) => {
-                    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}")
+                    let error = error.to_string();
+                    assert!(error.contains(path.to_str().unwrap()), "{error}");
                 }
             }
         }
         disk.replace(path, good);
     }
+}
+
+#[test]
+fn a_journal_has_one_writer() {
+    let folder = std::env::temp_dir().join(format!("side-output-journal-{}", std::process::id()));
+    std::fs::remove_dir_all(&folder).unwrap_or_default();
+    let mut first = journal(&folder, stream::iter(0..1));
+    let mut second = journal(&folder, stream::iter(0..1));
+    block_on(first.open(None)).unwrap();
+    let error = block_on(second.open(None)).unwrap_err().to_string();
+    assert!(error.contains("lock is locked"), "{error}");
+    drop(first);
+    block_on(second.open(None)).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -58,17 +58,14 @@ impl Session {
     /// Takes the lock and connects; whoever had this session before has it no more.
     pub(super) async fn connect(&mut self, path: &Path) -> Result<(), StoreError> {
         self.generation += 1;
-        let lock = match self.open.take() {
+        let lock = if let Some(Open { connection, lock, .. }) = self.open.take() {
             // What was begun is rolled back.
-            Some(Open { connection, lock, .. }) => {
-                connection.close().await.map_err(store_error)?;
-                lock
-            }
-            None => {
-                let mut lock = path.as_os_str().to_owned();
-                lock.push("-lock");
-                Lock::take(Path::new(&lock))?
-            }
+            connection.close().await.map_err(store_error)?;
+            lock
+        } else {
+            let mut lock = path.as_os_str().to_owned();
+            lock.push("-lock");
+            Lock::take(Path::new(&lock))?
         };
         let options = SqliteConnectOptions::new()
             .filename(path)

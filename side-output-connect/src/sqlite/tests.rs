@@ -1,6 +1,8 @@
 use super::*;
 use serde::Serialize;
-use side_output_core::checkpoint::{BoxError, Failed, JobSink, MemoryStore, Store, StoreError};
+use side_output_core::checkpoint::{
+    BoxError, Failed, JobSink, MemoryStore, Store as _, StoreError,
+};
 use side_output_core::state::StateChanges;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _, SqliteConnection};
@@ -75,7 +77,7 @@ fn hourly(count: i64, stamp: i64, sequence: i64) -> Hourly {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Late {
+struct Correction {
     origin: &'static str,
     hour: i64,
     late: i64,
@@ -135,15 +137,14 @@ async fn sink_05_ties_are_decided_by_the_sequence_in_any_order_of_arrival() {
     let mut sink = store.upsert("hourly").revision("stamp").revision("sequence");
     sink.open(None).await.unwrap();
     let (mut rows, mut seed) = ([1, 2, 3, 4, 5], 1_u64);
-    for id in 1..=100 {
+    for hour in 1..=100 {
         for at in (1..rows.len()).rev() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             rows.swap(at, usize::try_from(seed >> 33).unwrap() % (at + 1));
         }
-        let hour = i64::try_from(id).unwrap();
         let rows = rows.map(|sequence| Hourly { hour, ..hourly(60 + sequence, 7, sequence) });
         // In one statement, and in several.
-        let (first, second) = rows.split_at(usize::try_from(id).unwrap() % 5);
+        let (first, second) = rows.split_at(usize::try_from(hour).unwrap() % 5);
         assert_eq!(write(&mut sink, first).await, []);
         assert_eq!(write(&mut sink, second).await, []);
     }
@@ -161,7 +162,7 @@ async fn deltas_add_up_in_a_column_of_their_own_before_and_after_the_upsert() {
     let mut delta = store.delta("hourly");
     upsert.open(None).await.unwrap();
     delta.open(None).await.unwrap();
-    let late = |late| Late { origin: "JFK", hour: 1, late };
+    let late = |late| Correction { origin: "JFK", hour: 1, late };
     assert_eq!(write(&mut delta, [late(1), late(2)]).await, []);
     assert_eq!(write(&mut upsert, [hourly(10, 5, 0)]).await, []);
     assert_eq!(write(&mut delta, [late(4)]).await, []);
@@ -295,8 +296,8 @@ async fn tables_are_created_and_never_altered_and_a_mismatch_says_what_mends_it(
     let mut store = SqliteStore::new(folder.path());
     store.open("job").await.unwrap();
     let mut sink = store.insert("event");
-    JobSink::<Late>::open(&mut sink, None).await.unwrap();
-    let mut batch = vec![Late { origin: "JFK", hour: 1, late: 0 }];
+    JobSink::<Correction>::open(&mut sink, None).await.unwrap();
+    let mut batch = vec![Correction { origin: "JFK", hour: 1, late: 0 }];
     let error = sink.write(&mut batch, &mut Vec::new()).await.unwrap_err().to_string();
     assert!(error.ends_with("ALTER TABLE \"event\" ADD COLUMN \"origin\" TEXT"), "{error}");
     let mut sink = store.upsert::<Event>("event");
@@ -465,7 +466,9 @@ async fn run(path: &Path, fail_after: Option<usize>) -> Result<bool, BoxError> {
         insert.write(&mut events, &mut refused).await?;
         assert_eq!(refused.len(), 1);
         upsert.write(&mut vec![hourly(at * 10, at, 0)], &mut Vec::new()).await?;
-        delta.write(&mut vec![Late { origin: "JFK", hour: 1, late: at }], &mut Vec::new()).await?;
+        delta
+            .write(&mut vec![Correction { origin: "JFK", hour: 1, late: at }], &mut Vec::new())
+            .await?;
         insert.prepare(id).await?;
         upsert.prepare(id).await?;
         delta.prepare(id).await?;

@@ -81,7 +81,8 @@ impl World {
                     events.push(Event::SourceReached(source, barrier));
                 }
                 // After the last barrier it comes to no end.
-                if !part.ended && !(last && part.done == barrier) {
+                let is_stopped = last && part.done == barrier;
+                if !part.ended && !is_stopped {
                     events.push(Event::SourceEnded(source));
                 }
             }
