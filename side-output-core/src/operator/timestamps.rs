@@ -171,7 +171,7 @@ impl<T, F, G: WatermarkGenerator<T>, S> Snapshot for AssignTimestamps<T, F, G, S
         if furthest_behind.is_some_and(|progress| self.emission.resume(&progress)) {
             Ok(())
         } else {
-            Err(SnapshotError::new(WATERMARKS, "the generator has seen something else"))
+            Err(SnapshotError::new(WATERMARKS, "this generator remembers something else"))
         }
     }
 }
