@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use side_output::operator::{
-    Broadcast, Keyed, KeyedBroadcast, KeyedCo, Operator, Reconcile, Turn, Windows,
+    Broadcast, Keyed, KeyedBroadcast, KeyedCo, KeyedFn, Operator, Reconcile, Turn, Windows,
 };
 use side_output::output::{Account, Single};
 use side_output::prelude::*;
@@ -980,4 +980,47 @@ fn records_that_wait_for_a_configuration_go_with_their_keys() {
         };
         assert_eq!(of_key(&halves.concat()), of_key(&all));
     }
+}
+
+#[test]
+fn fields_of_a_state_may_be_added_and_dropped() {
+    #[derive(Default, Serialize, Deserialize)]
+    struct Old {
+        count: u32,
+        dropped: String,
+    }
+    #[derive(Default, Serialize, Deserialize)]
+    struct New {
+        count: u32,
+        #[serde(default)]
+        added: Option<i64>,
+    }
+    #[derive(Default, Serialize, Deserialize)]
+    struct Other {
+        count: String,
+    }
+    let by = |n: &u32| *n;
+    let mut old = Keyed::new(
+        by,
+        KeyedFn::new(|_, state: &mut Old, _: &mut KeyContext<u32, Text>| {
+            state.count += 1;
+            state.dropped.push('x');
+            None::<Text>
+        }),
+    );
+    for _ in 0..3 {
+        feed(&mut old, &Step::Record(7, 0), &mut Seen::default()).unwrap();
+    }
+    let saved = saved(&mut old);
+    let new = KeyedFn::new(|_, state: &mut New, _: &mut KeyContext<u32, Text>| {
+        Single(format!("{} {:?}", state.count, state.added))
+    });
+    let (mut new, mut seen) = (load(Keyed::new(by, new), &saved), Seen::default());
+    feed(&mut new, &Step::Record(7, 0), &mut seen).unwrap();
+    assert_eq!(seen.0, ["Single(\"3 None\") at 0"]);
+    let other = KeyedFn::new(|_, state: &mut Other, _: &mut KeyContext<u32, Text>| {
+        Single(state.count.clone())
+    });
+    let group = key_group(saved_hash(&[7]));
+    refused(Keyed::new(by, other), &saved, &format!("`keys` in key group {group}: state.count: "));
 }

@@ -191,6 +191,6 @@ pub(crate) fn load_emission<T, G: WatermarkGenerator<T>>(
     if furthest_behind.is_some_and(|progress| emission.resume(&progress)) {
         Ok(())
     } else {
-        Err(SnapshotError::new(WATERMARKS, "the generator has seen something else"))
+        Err(SnapshotError::new(WATERMARKS, "this generator remembers something else"))
     }
 }

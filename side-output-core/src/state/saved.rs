@@ -336,6 +336,12 @@ mod encoded {
         name: &'static str,
         bytes: &mut &[u8],
     ) -> Result<V, SnapshotError> {
+        let before = *bytes;
+        if let Ok(value) = V::deserialize(&mut rmp_serde::Deserializer::new(&mut *bytes)) {
+            return Ok(value);
+        }
+        // Once more, to name the field: keeping track of it takes longer than reading.
+        *bytes = before;
         let mut decoder = rmp_serde::Deserializer::new(&mut *bytes);
         serde_path_to_error::deserialize(&mut decoder)
             .map_err(|error| SnapshotError::new(name, error))

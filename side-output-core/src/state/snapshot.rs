@@ -15,11 +15,13 @@ pub trait Snapshot {
     /// Writes the state, as it is between two calls of the operator.
     ///
     /// Where `to` [asks for everything](StateChanges::is_full), everything is written; elsewhere
-    /// what has changed since the last call is enough.
+    /// what has changed since the last call, or since the state was loaded, is enough. An operator
+    /// that does not keep track of its changes [writes everything](StateChanges::write_all)
+    /// instead, and `to` is full afterwards.
     ///
     /// # Errors
     ///
-    /// If a value cannot be serialized.
+    /// If a value cannot be serialized, or a watermark has begun and is not forwarded yet.
     fn save(&mut self, to: &mut StateChanges) -> Result<(), SnapshotError>;
 
     /// Takes the state that was saved. The operator is new: it has not been called yet.
