@@ -14,7 +14,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Future for the `run` method of a wiring.
 ///
@@ -120,8 +120,10 @@ impl<S: Streamed, D, K: Destinations<S>> Drop for Run<S, D, K> {
         if self.hub.is_some() {
             self.destinations.visit(&mut Cancel { error: &StreamError::Cancelled });
             // Not before it has taken up the counters of the readers before it.
-            if self.seat.is_some() || self.end.is_some() {
-                self.report_destinations();
+            let reports = self.seat.is_some() || self.end.is_some();
+            if let Some(hub) = self.hub.as_ref().filter(|_| reports) {
+                let waiter = Self::enter(&mut self.destinations, &mut hub.board.lock());
+                drop(waiter);
             }
         }
         if let Some(hub) = self.hub.take() {
@@ -254,11 +256,15 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Run<S, D, K> {
 
     /// Brings the ledger up to date.
     fn report(&mut self) {
-        self.report_destinations();
+        let Some(hub) = &self.hub else { return };
+        let mut state = hub.board.lock();
+        let waiter = Self::enter(&mut self.destinations, &mut state);
         // None where the input had ended before the wiring.
-        if let (Some(hub), Some(seat)) = (&self.hub, &self.seat) {
-            seat.report(&mut hub.board.lock());
+        if let Some(seat) = &self.seat {
+            seat.report(&mut state);
         }
+        drop(state);
+        drop(waiter);
     }
 }
 
@@ -270,18 +276,18 @@ impl<S: Streamed, D, K: Destinations<S>> Run<S, D, K> {
         }
     }
 
-    fn report_destinations(&mut self) {
-        let Some(hub) = &self.hub else { return };
-        let mut state = hub.board.lock();
-        let mut report = Report { state: &mut state, moved: false };
-        self.destinations.visit(&mut report);
-        if report.moved {
+    /// Enters what became of the records; a waker that is not needed any more, to be dropped without
+    /// the lock.
+    fn enter(destinations: &mut K, state: &mut State) -> Option<Waker> {
+        let mut report = Report { state, moved: false };
+        destinations.visit(&mut report);
+        let Report { state, moved } = report;
+        let wiring = &mut state.ports[S::SLOTS + 1];
+        if moved {
+            wiring.stalled_by = None;
             state.moves += 1;
-            state.ports[S::SLOTS + 1].stalled_by = None;
         }
-        let waiter = state.ports[S::SLOTS + 1].forget_waiter();
-        drop(state);
-        drop(waiter);
+        wiring.forget_waiter()
     }
 }
 

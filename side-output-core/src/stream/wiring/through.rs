@@ -2,8 +2,8 @@ use super::destination::{Counts, Destination, InputState, IntoDestination};
 use crate::error::StreamError;
 use crate::output::{OutputSpec, Overflow};
 use crate::stream::Lane;
-use crate::stream::chunk::Chunk;
-use crate::stream::{BoxSource, DataStream, Fed, Intake, Source};
+use crate::stream::boxed::Fill;
+use crate::stream::{BoxSource, DataStream, Fed, LedgerHandle};
 use crate::sync::Mutex;
 use crate::time::{Mark, Timestamp};
 use std::error::Error;
@@ -97,8 +97,8 @@ where
             reader: None,
             writer: None,
         }));
-        let source = PipeSource { pipe: Arc::clone(&pipe), chunk: Chunk::new(), unread: 0 };
-        let stream = DataStream::new(BoxSource::new(source), spec.name);
+        let source = PipeSource { pipe: Arc::clone(&pipe), unread: 0 };
+        let stream = DataStream::new(BoxSource::from_fill(source), spec.name);
         Through {
             future: Some(Box::pin(self(stream))),
             pipe,
@@ -274,7 +274,6 @@ impl<T, Fut> fmt::Debug for Through<T, Fut> {
 
 struct PipeSource<T> {
     pipe: Arc<Mutex<Pipe<T>>>,
-    chunk: Chunk<T>,
     unread: usize,
 }
 
@@ -302,27 +301,25 @@ impl<T> Pipe<T> {
     }
 }
 
-impl<T> Source<T> for PipeSource<T> {
-    #[inline]
-    fn feed<K: Intake<T>>(&mut self, cx: &mut Context<'_>, intake: &mut K) -> Fed {
-        let Self { pipe, chunk, .. } = self;
-        chunk.feed_from(intake, |chunk, _| {
-            let fed = Pipe::take(pipe, cx.waker(), chunk.recycle());
-            chunk.load();
-            fed
-        })
-    }
-
-    fn resumes() -> bool {
-        true
+impl<T> Fill<T> for PipeSource<T> {
+    fn fill(&mut self, cx: &mut Context<'_>, into: &mut Lane<T>) -> Fed {
+        Pipe::take(&self.pipe, cx.waker(), into)
     }
 
     fn unread(&mut self, records: usize) {
         self.unread += records;
     }
 
+    fn discard(&mut self) {}
+
+    fn fail_on_stall(&mut self) {}
+
     fn is_reported(&self) -> bool {
         !self.pipe.lock().cancelled
+    }
+
+    fn ledger(&self) -> Option<LedgerHandle> {
+        None
     }
 }
 
@@ -332,7 +329,7 @@ impl<T> Drop for PipeSource<T> {
             let mut pipe = self.pipe.lock();
             let lane = mem::take(&mut pipe.lane);
             pipe.open = false;
-            let unread = (self.unread + self.chunk.len()) as u64;
+            let unread = self.unread as u64;
             pipe.delivered -= unread;
             pipe.discarded += unread + lane.len() as u64;
             (lane, pipe.writer.take())
