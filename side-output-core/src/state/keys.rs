@@ -231,7 +231,7 @@ impl<K: Hash + Eq, S> Keys<K, S> {
     #[inline]
     pub fn delete_timer(&mut self, slot: u32, at: Timestamp) -> bool {
         let found = self.timers.delete(&mut Self::entry(&mut self.slots, slot).times, at);
-        self.sweep();
+        self.sweep_timers();
         found
     }
 
@@ -249,17 +249,22 @@ impl<K: Hash + Eq, S> Keys<K, S> {
         if times.is_empty() {
             *alarms = None;
         }
-        self.sweep();
+        self.sweep_alarms();
         found
     }
 
     #[inline]
-    fn sweep(&mut self) {
+    fn sweep_timers(&mut self) {
         let slots = &self.slots;
         self.timers.sweep(|timer| match slots.get(timer.slot) {
             Some(slot) if Timers::is_last(timer) => slot.expiry == Some(timer.order),
             slot => slot.is_some_and(|slot| slot.times.has(timer)),
         });
+    }
+
+    #[inline]
+    fn sweep_alarms(&mut self) {
+        let slots = &self.slots;
         self.alarms.sweep(|timer| {
             let alarms = slots.get(timer.slot).and_then(|slot| slot.alarms.as_deref());
             alarms.is_some_and(|times| times.has(timer))
@@ -290,7 +295,8 @@ impl<K: Hash + Eq, S> Keys<K, S> {
             self.alarms.clear(&mut alarms);
         }
         self.index.remove(self.hash.of(&key), slot);
-        self.sweep();
+        self.sweep_timers();
+        self.sweep_alarms();
     }
 
     /// The next thing that is due at `watermark`, in order of time; a timer comes before the
