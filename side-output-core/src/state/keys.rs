@@ -245,7 +245,7 @@ impl<K: Hash + Eq, S> Keys<K, S> {
     #[inline]
     pub fn delete_timer(&mut self, slot: u32, at: Timestamp) -> bool {
         let found = self.timers.delete(&mut Self::entry(&mut self.slots, slot).times, at);
-        self.sweep();
+        self.sweep_timers();
         found
     }
 
@@ -263,17 +263,22 @@ impl<K: Hash + Eq, S> Keys<K, S> {
         if times.is_empty() {
             *alarms = None;
         }
-        self.sweep();
+        self.sweep_alarms();
         found
     }
 
     #[inline]
-    fn sweep(&mut self) {
+    fn sweep_timers(&mut self) {
         let slots = &self.slots;
         self.timers.sweep(|timer| match slots.get(timer.slot) {
             Some(slot) if Timers::is_last(timer) => slot.expiry == Some(timer.order),
             slot => slot.is_some_and(|slot| slot.times.has(timer)),
         });
+    }
+
+    #[inline]
+    fn sweep_alarms(&mut self) {
+        let slots = &self.slots;
         self.alarms.sweep(|timer| {
             let alarms = slots.get(timer.slot).and_then(|slot| slot.alarms.as_deref());
             alarms.is_some_and(|times| times.has(timer))
@@ -307,7 +312,8 @@ impl<K: Hash + Eq, S> Keys<K, S> {
         if let Some(changes) = &mut self.changes {
             changes.remove(slot, key);
         }
-        self.sweep();
+        self.sweep_timers();
+        self.sweep_alarms();
     }
 
     /// Notes that what the key in `slot` has is about to change. Of use once the keys were saved;

@@ -180,15 +180,21 @@ impl Timers {
     /// Sets a timer of the key with this slot and these times; `false` if it was set already.
     #[inline]
     pub fn set(&mut self, slot: u32, times: &mut Times, at: Timestamp) -> bool {
-        self.restore(slot, times, at, self.sequence)
+        let new = self.add(slot, times, at, self.sequence);
+        self.sequence += u64::from(new);
+        new
     }
 
     /// The same, with the place in the order that the timer had when it was saved.
-    #[inline]
     pub fn restore(&mut self, slot: u32, times: &mut Times, at: Timestamp, order: u64) -> bool {
+        self.sequence = self.sequence.max(order + 1);
+        self.add(slot, times, at, order)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, slot: u32, times: &mut Times, at: Timestamp, order: u64) -> bool {
         let new = times.insert(at, order);
         if new {
-            self.sequence = self.sequence.max(order + 1);
             self.live += 1;
             self.wheel.push(Timer { at, order, slot });
         }

@@ -160,7 +160,7 @@ impl Wheel {
         self.place(timer);
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, timer: Timer) {
         let ticks = ticks(timer.at);
         if ticks <= self.now {

@@ -35,7 +35,9 @@ pub(super) trait Fill<T> {
 
     fn ledger(&self) -> Option<LedgerHandle>;
 
-    fn job(&self) -> Option<JobLink>;
+    fn job(&self) -> Option<JobLink> {
+        None
+    }
 }
 
 struct Filled<Src>(Src);

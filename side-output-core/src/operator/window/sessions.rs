@@ -54,6 +54,12 @@ struct Session<K, C, S> {
 }
 
 impl<K, C, S> Session<K, C, S> {
+    /// Whether this is its timer.
+    #[inline]
+    fn has(&self, timer: Timer) -> bool {
+        self.age == timer.order && self.timer == timer.at
+    }
+
     /// The time at which something is to happen to it.
     #[inline]
     fn next(&self, lateness: i64) -> Timestamp {
@@ -73,8 +79,43 @@ impl<K, C, S> Sessions<K, C, S> {
 }
 
 impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_record<T, A, Tr, B, Out>(
+        &mut self,
+        parts: &mut Parts<A, Tr, B>,
+        key: K,
+        value: T,
+        at: Timestamp,
+        out: &mut Collector<'_, Out>,
+    ) -> Result<(), StreamError>
+    where
+        A: Assigner,
+        B: WindowBody<K, T, Contents = C, Side = S>,
+        Out: Collect<B::Out>,
+    {
+        // What most records come to: the first session of a key, or the newest one grows.
+        let mut windows = parts.assigner.assign(at);
+        if let (Some(window), None) = (windows.next(), windows.next())
+            && window.max_timestamp() > parts.watermark
+        {
+            let hash = parts.hash.of(&key);
+            let newest = self.find(hash, &key);
+            if newest == NONE {
+                let slot = self.kept.open(parts, key, window, Share::Owned(value), NONE);
+                self.index.insert(hash, slot);
+                return Ok(());
+            }
+            if let Some(session) = self.kept.grow(newest, window, parts.watermark) {
+                parts.body.add(&mut session.contents, Share::Owned(value));
+                return Ok(());
+            }
+        }
+        out.pass(move |out| self.elsewhere(parts, key, value, at, out))
+    }
+
+    /// Any record.
+    #[inline]
+    fn elsewhere<T, A, Tr, B, Out>(
         &mut self,
         parts: &mut Parts<A, Tr, B>,
         key: K,
@@ -157,21 +198,11 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
     {
         let newest = self.find(hash, &key);
         if newest != NONE {
-            let session = self.kept.get_mut(newest);
-            if window.start() <= session.window.end() {
-                let grown = session.window.cover(&window);
-                // The others end before it starts.
-                let is_alone = session.older == NONE || session.window.start() == grown.start();
-                if is_alone
-                    && session.due
-                    && session.window.touches(&window)
-                    && grown.max_timestamp() > parts.watermark
-                {
-                    session.window = grown;
-                    parts.body.add(&mut session.contents, value);
-                    self.kept.touch(newest);
-                    return Ok(());
-                }
+            if let Some(session) = self.kept.grow(newest, window, parts.watermark) {
+                parts.body.add(&mut session.contents, value);
+                return Ok(());
+            }
+            if window.start() <= self.kept.get(newest).window.end() {
                 return self.join(parts, hash, key, window, value, out);
             }
         }
@@ -244,67 +275,50 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
         // To move a timer is much less than to fire.
         let mut work = 8 * WORK;
         loop {
-            let Kept { slots, wheel, .. } = &mut self.kept;
+            let Kept { slots, wheel, changes, .. } = &mut self.kept;
             let timer = match wheel.next(watermark, &mut work, |t| is_ripe(slots, t, lateness)) {
                 Next::Due(timer) => timer,
                 Next::Nothing => return Ok(Progress::Done),
                 Next::Busy => return Ok(Progress::More),
             };
-            let ripe = is_ripe(slots, timer, lateness);
-            if work == 0 || (ripe == Ripe::Now && !out.may_fire()) {
+            let session = slots.get_mut(timer.slot).filter(|session| session.has(timer));
+            if work == 0 || (session.is_some() && !out.may_fire()) {
                 return Ok(Progress::More);
             }
             wheel.pop();
-            match ripe {
-                Ripe::Now => self.end(parts, timer, out)?,
-                Ripe::Later(at) => wheel.push(Timer { at, ..timer }),
-                Ripe::Never => {}
-            }
             work -= 1;
-        }
-    }
-
-    /// Fires a session or frees it, or both, as it is due for.
-    #[inline]
-    fn end<T, A, Tr, B, Out>(
-        &mut self,
-        parts: &mut Parts<A, Tr, B>,
-        timer: Timer,
-        out: &mut Collector<'_, Out>,
-    ) -> Result<(), StreamError>
-    where
-        B: WindowBody<K, T, Contents = C, Side = S>,
-        Out: Collect<B::Out>,
-    {
-        let Timer { at, slot, .. } = timer;
-        let watermark = parts.watermark;
-        self.kept.touch(slot);
-        let session = self.kept.get_mut(slot);
-        let (window, cleanup) = (session.window, session.window.cleanup(parts.lateness));
-        let mut last = parts.finals.then_some(Pane::Final);
-        if mem::take(&mut session.due) {
-            let pane = session.firings.next(window, at, false);
-            if at == cleanup && !parts.finals {
-                last = Some(pane);
-            } else {
-                let (key, contents, side) =
-                    (&session.key, &mut session.contents, &mut session.side);
-                let firing = Firing { key, window, pane, watermark };
-                parts.body.fire(firing, contents, side, out)?;
+            let Some(session) = session else { continue };
+            if let Some(changes) = changes {
+                changes.touch(timer.slot);
             }
-            if at != cleanup {
-                self.kept.set(slot, cleanup);
-                return Ok(());
+            // No record comes between the filter and this.
+            debug_assert_eq!(session.next(lateness), timer.at, "a session that has grown");
+            let (window, due) = (session.window, mem::take(&mut session.due));
+            let cleanup = window.cleanup(lateness);
+            let mut last = parts.finals.then_some(Pane::Final);
+            if due {
+                let pane = session.firings.next(window, timer.at, false);
+                if timer.at == cleanup && !parts.finals {
+                    last = Some(pane);
+                } else {
+                    let Session { key, contents, side, .. } = session;
+                    let firing = Firing { key, window, pane, watermark };
+                    parts.body.fire(firing, contents, side, out)?;
+                }
+                if timer.at != cleanup {
+                    session.timer = cleanup;
+                    wheel.push(Timer { at: cleanup, ..timer });
+                    continue;
+                }
+            }
+            let Session { key, contents, side, age, .. } = self.remove(&parts.hash, timer.slot);
+            if let Some(changes) = &mut self.kept.changes {
+                changes.remove(timer.slot, (key.clone(), age));
+            }
+            if let Some(pane) = last {
+                parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
             }
         }
-        let Session { key, contents, side, age, .. } = self.remove(&parts.hash, slot);
-        if let Some(changes) = &mut self.kept.changes {
-            changes.remove(slot, (key.clone(), age));
-        }
-        if let Some(pane) = last {
-            parts.body.fire_last(key, window, pane, watermark, contents, side, out)?;
-        }
-        Ok(())
     }
 
     /// Takes a session out of its key's list.
@@ -357,6 +371,32 @@ impl<K, C, S> Kept<K, C, S> {
         self.slots.remove(slot).expect("a session that is kept")
     }
 
+    /// The newest session of a key once `window` belongs to it, if nothing else changes with that.
+    #[inline]
+    fn grow(
+        &mut self,
+        newest: u32,
+        window: Window,
+        watermark: Timestamp,
+    ) -> Option<&mut Session<K, C, S>> {
+        let Self { slots, changes, .. } = self;
+        let session = slots.get_mut(newest).expect("a session that is kept");
+        let grown = session.window.cover(&window);
+        // The others end before it starts.
+        let is_alone = session.older == NONE || session.window.start() == grown.start();
+        let grows = is_alone
+            && session.due
+            && session.window.touches(&window)
+            && grown.max_timestamp() > watermark;
+        if grows {
+            session.window = grown;
+            if let Some(changes) = changes {
+                changes.touch(newest);
+            }
+        }
+        grows.then_some(session)
+    }
+
     /// Makes two sessions neighbours in their key's list.
     #[inline]
     fn link(&mut self, newer: u32, older: u32) {
@@ -384,7 +424,7 @@ impl<K, C, S> Kept<K, C, S> {
     {
         let contents = parts.body.first(value);
         let due = window.max_timestamp() > parts.watermark;
-        let session = Session {
+        let mut session = Session {
             key,
             window,
             contents,
@@ -396,14 +436,15 @@ impl<K, C, S> Kept<K, C, S> {
             newer: NONE,
             older,
         };
-        let next = session.next(parts.lateness);
+        let (at, order) = (session.next(parts.lateness), session.age);
+        session.timer = at;
         self.opened += 1;
         let slot = self.slots.insert(session);
         self.touch(slot);
         if older != NONE {
             self.get_mut(older).newer = slot;
         }
-        self.set(slot, next);
+        self.wheel.push(Timer { at, order, slot });
         slot
     }
 
@@ -486,7 +527,7 @@ impl<K, C, S> Kept<K, C, S> {
         let Self { slots, wheel, .. } = self;
         wheel.sweep(slots.len(), |timer| {
             let session = slots.get(timer.slot);
-            session.is_some_and(|kept| kept.age == timer.order && kept.timer == timer.at)
+            session.is_some_and(|session| session.has(timer))
         });
     }
 }
@@ -495,7 +536,7 @@ impl<K, C, S> Kept<K, C, S> {
 #[inline]
 fn is_ripe<K, C, S>(slots: &mut Slab<Session<K, C, S>>, timer: Timer, lateness: i64) -> Ripe {
     match slots.get_mut(timer.slot) {
-        Some(session) if session.age == timer.order && session.timer == timer.at => {
+        Some(session) if session.has(timer) => {
             session.timer = session.next(lateness);
             if session.timer == timer.at { Ripe::Now } else { Ripe::Later(session.timer) }
         }
