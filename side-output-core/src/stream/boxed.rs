@@ -1,6 +1,6 @@
 use super::chunk::{Chunk, Filling};
 use super::source::CHUNK;
-use super::{Fed, Intake, LedgerHandle, Source};
+use super::{Behind, Fed, Intake, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::stream::Lane;
 use std::fmt;
@@ -34,6 +34,10 @@ pub(super) trait Fill<T> {
     }
 
     fn ledger(&self) -> Option<LedgerHandle>;
+
+    fn behind(&self, behind: &mut Behind) {
+        behind.ledgers.extend(self.ledger());
+    }
 }
 
 struct Filled<Src>(Src);
@@ -65,6 +69,10 @@ impl<T, Src: Source<T>> Fill<T> for Filled<Src> {
 
     fn ledger(&self) -> Option<LedgerHandle> {
         self.0.ledger()
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.0.behind(behind);
     }
 }
 
@@ -143,6 +151,10 @@ impl<T> Source<T> for BoxSource<T> {
 
     fn ledger(&self) -> Option<LedgerHandle> {
         self.source.ledger()
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.source.behind(behind);
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Drive, Driver, Fed, Source};
+use super::{Behind, Drive, Driver, Fed, InputNow, Source};
 use crate::operator::Operator;
 use crate::output::{Account, Collect};
 use crate::time::{Clock, Monotonic, Timestamp};
@@ -64,6 +64,14 @@ where
 
     fn fail_on_stall(&mut self) {
         self.drive.fail_on_stall();
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.drive.behind(behind);
+    }
+
+    fn input(&self) -> Option<InputNow> {
+        self.drive.input()
     }
 }
 

@@ -1,7 +1,7 @@
 use super::merge::{Merge, ReadStep};
 use super::{
-    Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, KeyedStream, OperatorStreams,
-    Source,
+    Behind, Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, KeyedStream,
+    OperatorStreams, Source,
 };
 use crate::operator::{
     Broadcast, BroadcastProcess, Co, CoFn, CoProcess, Either, KeyedBroadcast,
@@ -65,6 +65,12 @@ impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T,
     fn fail_on_stall(&mut self) {
         self.left.iter_mut().for_each(Source::fail_on_stall);
         self.right.iter_mut().for_each(Source::fail_on_stall);
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.merge.behind(behind);
+        self.left.iter().for_each(|input| input.behind(behind));
+        self.right.iter().for_each(|input| input.behind(behind));
     }
 }
 

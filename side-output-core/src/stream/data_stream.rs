@@ -1,6 +1,7 @@
 use super::source::{CHUNK, TURNS};
 use super::{
-    BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, LedgerHandle, Port, Source, Typed,
+    Behind, BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, LedgerHandle, Port, Source,
+    Typed,
 };
 use crate::error::StreamError;
 use crate::operator::{Operator, Process, Processing, Split, SplitFn};
@@ -428,6 +429,12 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
 
     fn ledger(&self) -> Option<LedgerHandle> {
         self.ledger_handle()
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        if let Some(source) = &self.source {
+            source.behind(behind);
+        }
     }
 }
 

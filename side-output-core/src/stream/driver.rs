@@ -1,4 +1,4 @@
-use super::{Fed, Intake, Source};
+use super::{Behind, Fed, InputIs, InputNow, Intake, Source};
 use crate::error::StreamError;
 use crate::operator::{Operator, Turn};
 use crate::output::{Account, Collect, Splitter};
@@ -22,6 +22,18 @@ pub trait Driver<S: Splitter> {
     /// Asks its input for an error instead of waiting for ever, where an output above is full that
     /// nobody reads.
     fn fail_on_stall(&mut self) {}
+
+    /// Notes what is behind its input.
+    #[doc(hidden)]
+    fn behind(&self, behind: &mut Behind) {
+        _ = behind;
+    }
+
+    /// Its input at this moment, where it has one.
+    #[doc(hidden)]
+    fn input(&self) -> Option<InputNow> {
+        None
+    }
 
     /// Whether it can go on after a panic of the receiver of a route, taps excepted.
     #[must_use]
@@ -79,15 +91,24 @@ pub struct Drive<Src, Op> {
     account: Account,
     /// A mark the operator is not done with.
     due: Option<Mark>,
-    /// The operator has seen the last watermark.
-    closed: bool,
+    /// The highest that the operator has seen.
+    watermark: Timestamp,
+    asked: InputIs,
     ended: bool,
 }
 
 impl<Src, Op> Drive<Src, Op> {
     /// Lets `op` read `source`.
     pub const fn new(source: Src, op: Op) -> Self {
-        Self { source, op, account: Account::new(), due: None, closed: false, ended: false }
+        Self {
+            source,
+            op,
+            account: Account::new(),
+            due: None,
+            watermark: Timestamp::MIN,
+            asked: InputIs::NotAsked,
+            ended: false,
+        }
     }
 }
 
@@ -121,22 +142,28 @@ where
         room: usize,
         out: &mut C,
     ) -> Fed {
-        let Self { source, op, account, due, closed, ended } = self;
+        let Self { source, op, account, due, watermark, asked, ended } = self;
         let mut error = None;
         let turn = Turn::new(out, account, room);
-        let mut stage = Stage { op, turn, due, closed, error: &mut error };
+        let mut stage = Stage { op, turn, due, watermark, error: &mut error };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
         {
             return stage.finish(Fed::More);
         }
         if !*ended {
-            match source.feed(cx, &mut stage) {
+            let fed = source.feed(cx, &mut stage);
+            *asked = match fed {
+                Fed::More => InputIs::Ready,
+                Fed::Pending => InputIs::Silent,
+                Fed::End | Fed::Failed(_) => InputIs::Ended,
+            };
+            match fed {
                 Fed::End => *ended = true,
                 fed => return stage.finish(fed),
             }
             // The end of the input is the end of time: what waits for a watermark comes now.
-            if !*stage.closed {
+            if *stage.watermark != Timestamp::MAX {
                 _ = stage.mark(Mark::Watermark(Timestamp::MAX));
             }
         }
@@ -154,6 +181,14 @@ where
 
     fn fail_on_stall(&mut self) {
         self.source.fail_on_stall();
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.source.behind(behind);
+    }
+
+    fn input(&self) -> Option<InputNow> {
+        Some(InputNow { watermark: self.watermark, state: self.asked })
     }
 
     #[inline]
@@ -176,7 +211,7 @@ struct Stage<'a, Op, C> {
     op: &'a mut Op,
     turn: Turn<'a, C>,
     due: &'a mut Option<Mark>,
-    closed: &'a mut bool,
+    watermark: &'a mut Timestamp,
     /// Behind a reference: drop glue here would force the struct out of registers.
     error: &'a mut Option<StreamError>,
 }
@@ -213,7 +248,9 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
     fn mark(&mut self, mark: Mark) -> ControlFlow<()> {
         match self.turn.mark(self.op, mark) {
             Ok(true) => {
-                *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
+                if let Mark::Watermark(watermark) = mark {
+                    *self.watermark = watermark.max(*self.watermark);
+                }
                 self.go_on()
             }
             Ok(false) => {

@@ -1,9 +1,11 @@
-use super::{Fed, Intake, Source};
+use super::waiting::Inputs;
+use super::{Behind, Fed, InputIs, Intake, Source};
 use crate::error::StreamError;
 use crate::time::{Alignment, Barriers, Mark, Marks, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::task::Context;
 
 /// Several inputs as one: what their marks come to together, and what the intake has no room for.
@@ -19,6 +21,8 @@ pub(super) struct Merge<X> {
     turn: usize,
     /// The inputs that were stopped on request. What the others have ready comes before that.
     stopped: Vec<usize>,
+    /// What the inputs are doing, for others to see.
+    now: Arc<Inputs>,
 }
 
 /// What is still to be handed on.
@@ -44,7 +48,20 @@ pub(super) enum ReadStep {
 impl<X> Merge<X> {
     pub(super) fn new(alignment: Alignment, inputs: usize) -> Self {
         let barriers = Barriers::new(inputs);
-        Self { alignment, barriers, pending: VecDeque::new(), inputs, turn: 0, stopped: Vec::new() }
+        Self {
+            alignment,
+            barriers,
+            pending: VecDeque::new(),
+            inputs,
+            turn: 0,
+            stopped: Vec::new(),
+            now: Inputs::new(inputs),
+        }
+    }
+
+    /// Notes the inputs, unless others stand before them.
+    pub(super) fn behind(&self, behind: &mut Behind) {
+        behind.inputs.get_or_insert_with(|| Arc::clone(&self.now));
     }
 
     /// Notes whether `input` is read at all.
@@ -87,6 +104,26 @@ impl<X> Merge<X> {
 
     /// Reads one input, which is `None` after its end.
     pub(super) fn read<T, Src: Source<T>, K: Intake<X>>(
+        &mut self,
+        input: usize,
+        source: &mut Option<Src>,
+        wrap: impl Fn(T) -> X,
+        cx: &mut Context<'_>,
+        intake: &mut K,
+    ) -> ReadStep {
+        let step = self.step(input, source, wrap, cx, intake);
+        let state = match step {
+            _ if source.is_none() => InputIs::Ended,
+            _ if self.barriers.is_blocked(input) => InputIs::Barrier,
+            ReadStep::Nothing => InputIs::Silent,
+            ReadStep::Changed | ReadStep::Stopped => InputIs::Ready,
+            ReadStep::Failed(_) => InputIs::Ended,
+        };
+        self.now.set(input, &self.alignment, state);
+        step
+    }
+
+    fn step<T, Src: Source<T>, K: Intake<X>>(
         &mut self,
         input: usize,
         source: &mut Option<Src>,

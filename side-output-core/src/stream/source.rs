@@ -1,4 +1,4 @@
-use super::{BoxSource, LedgerHandle};
+use super::{Behind, BoxSource, LedgerHandle};
 use crate::error::StreamError;
 use crate::stream::Lane;
 use crate::time::{Mark, Timestamp};
@@ -128,6 +128,12 @@ pub trait Source<T> {
     fn ledger(&self) -> Option<LedgerHandle> {
         None
     }
+
+    /// Notes what is behind it.
+    #[doc(hidden)]
+    fn behind(&self, behind: &mut Behind) {
+        behind.ledgers.extend(self.ledger());
+    }
 }
 
 /// What a source that wraps `$source` passes on to it.
@@ -151,6 +157,10 @@ macro_rules! pass_on {
 
         fn ledger(&self) -> Option<LedgerHandle> {
             self.$source.ledger()
+        }
+
+        fn behind(&self, behind: &mut $crate::stream::Behind) {
+            self.$source.behind(behind);
         }
     };
 }

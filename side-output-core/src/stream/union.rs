@@ -1,5 +1,5 @@
 use super::merge::Merge;
-use super::{BoxSource, DataStream, Fed, Intake, Source};
+use super::{Behind, BoxSource, DataStream, Fed, Intake, Source};
 use crate::time::{Alignment, Mark, Timestamp};
 use std::fmt;
 use std::mem;
@@ -143,6 +143,11 @@ impl<T> Source<T> for UnionSource<T> {
 
     fn is_reported(&self) -> bool {
         self.inputs.iter().flatten().all(BoxSource::is_reported)
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.merge.behind(behind);
+        self.inputs.iter().flatten().for_each(|input| input.behind(behind));
     }
 
     fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {
