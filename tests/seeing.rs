@@ -10,7 +10,7 @@ use jiff::Timestamp as Instant;
 use proptest::prelude::proptest;
 use side_output::prelude::*;
 use side_output::stream::InputIs;
-use side_output::{Count, Element, Late, LateWindows, Watermarks};
+use side_output::{Count, Element, Late, LateWindows, LedgerHandle};
 use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -81,7 +81,7 @@ fn by_parity(n: u32) -> Numbers {
     if n.is_multiple_of(2) { Numbers::Even(n) } else { Numbers::Odd(n) }
 }
 
-fn states(ledger: &side_output::LedgerHandle) -> Vec<InputIs> {
+fn states(ledger: &LedgerHandle) -> Vec<InputIs> {
     ledger.waiting_for().inputs.iter().map(|input| input.state).collect()
 }
 
@@ -166,7 +166,7 @@ fn api_15_a_topology_has_all_ledgers_once() {
     let last = again.ledger_handle();
     let ledger = block_on(again.wire().even(discard()).odd(discard()).run()).unwrap();
     assert_eq!(ledger["odd"].routed, 10);
-    let ledgers: Vec<_> = last.topology().iter().map(|ledger| ledger.read()).collect();
+    let ledgers: Vec<_> = last.topology().iter().map(LedgerHandle::read).collect();
     let received: Vec<_> = ledgers.iter().map(|ledger| ledger.received).collect();
     assert_eq!(received, [10, 10]);
     assert_eq!(ledgers[1], ledger);
