@@ -22,7 +22,7 @@ enum Seen {
 #[splitter(Seen)]
 fn note(letter: Letter, cx: &mut Context<Seen>) -> Seen {
     let watermark = match cx.watermark().known() {
-        Some(at) => format!("{at} ms"),
+        Some(at) => format!("{} ms", at.as_millis()),
         None => "none yet".to_owned(),
     };
     cx.output(

@@ -105,7 +105,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         writeln!(out, "order {} is matched by the payment of {}", order.id, pay.order_id)?;
     }
     for Order { id, ts } in unpaid {
-        writeln!(out, "order {id} of {ts} ms was not paid within 10 minutes")?;
+        writeln!(out, "order {id} of {ts:?} ms was not paid within 10 minutes")?;
     }
     for Pay { order_id } in unknown {
         writeln!(out, "payment of {order_id}: no order waits for it")?;

@@ -146,7 +146,9 @@ fn time_04_late_record_says_why() {
     assert_eq!(late[0].since_end(), Some(millis(901)));
     assert_eq!(
         late[0].to_string(),
-        "at 40, 960 ms behind the watermark 1000; window [0, 100) had been complete for 901 ms"
+        "at 40 (1970-01-01T00:00:00.040Z), 960 ms behind the watermark 1000 (1970-01-01T00:00:01Z); \
+         window [0, 100) (1970-01-01T00:00:00Z to 1970-01-01T00:00:00.100Z) \
+         had been complete for 901 ms"
     );
 }
 

@@ -149,7 +149,7 @@ H of second 20, watermark 18999 ms
 window [0, 10000) in order: ABCD
 window [10000, 20000) in order: EG
 window [20000, 30000) in order: HI
-late: F, at 9000, 1999 ms behind the watermark 10999; window [0, 10000) had been complete for 1000 ms
+late: F, at 9000 (1970-01-01T00:00:09Z), 1999 ms behind the watermark 10999 (1970-01-01T00:00:10.999Z); window [0, 10000) (1970-01-01T00:00:00Z to 1970-01-01T00:00:10Z) had been complete for 1000 ms
 ",
     );
 }
@@ -203,7 +203,7 @@ coffee    0 s to 300 s:  30  (on time)
 tea       0 s to 300 s:  16  (late update 1)
 tea     300 s to 600 s:  20  (on time)
 coffee  300 s to 600 s:   7  (on time)
-late: tea 100, at 280000, 114999 ms behind the watermark 394999; window [0, 300000) had been complete for 95000 ms
+late: tea 100, at 280000 (1970-01-01T00:04:40Z), 114999 ms behind the watermark 394999 (1970-01-01T00:06:34.999Z); window [0, 300000) (1970-01-01T00:00:00Z to 1970-01-01T00:05:00Z) had been complete for 95000 ms
 ",
     );
 }

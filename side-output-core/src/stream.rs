@@ -40,6 +40,7 @@ mod tests;
 mod timestamps;
 mod turn;
 mod union;
+mod waiting;
 mod window;
 pub mod wiring;
 #[cfg(feature = "tokio")]
@@ -86,6 +87,7 @@ pub use self::tee::{Tee, TeeOf, TeeStreams, TeeTag, TeeWiring};
 pub use self::timestamps::{IdleSource, Idleness, StampSource, StampStreams, TimestampStreams};
 pub use self::turn::HubDriver;
 pub use self::union::{UnionInputs, UnionSource};
+pub use self::waiting::{Behind, InputIs, InputNow, WaitingFor};
 pub use self::window::{NoKey, WindowFunctionStreams, WindowedStream};
 #[cfg(feature = "tokio")]
 pub use self::write::{WriteTo, write_to};

@@ -12,6 +12,7 @@ mod generator;
 mod mark;
 mod monotonic;
 mod quiet;
+mod rfc3339;
 mod timestamp;
 mod watermarks;
 

@@ -1,6 +1,7 @@
 use crate::error::StreamError;
 use crate::output::{Account, Ledger, OutputLedger, OutputSpec, Overflow};
 use crate::stream::source::AWAITED;
+use crate::stream::{Behind, InputNow, WaitingFor};
 use crate::sync::{Mutex, MutexGuard, wake_all};
 use std::any::Any;
 use std::fmt;
@@ -15,6 +16,7 @@ use std::task::{Wake, Waker};
 /// the handle through which a ledger is read.
 pub(crate) struct Board {
     name: &'static str,
+    behind: Behind,
     state: Mutex<State>,
 }
 
@@ -24,6 +26,8 @@ pub(crate) struct State {
     pub(crate) held: u64,
     /// What ended the operator before the true end of its input.
     pub(crate) error: Option<StreamError>,
+    /// The input, where there is one.
+    pub(crate) input: Option<InputNow>,
     /// Where a driver that reads no output may wait.
     free_places: Vec<usize>,
     /// The input called its waker since it was last polled.
@@ -131,7 +135,12 @@ impl Wakers {
 }
 
 impl Board {
-    pub(crate) fn new(name: &'static str, slots: usize, outputs: &[OutputSpec]) -> Arc<Self> {
+    pub(crate) fn new(
+        name: &'static str,
+        slots: usize,
+        outputs: &[OutputSpec],
+        behind: Behind,
+    ) -> Arc<Self> {
         let mut ports: Vec<_> =
             (0..slots).map(|index| PortState::new(OutputSpec::new(index, ""))).collect();
         // Two more than there are outputs: the places of a driver that reads none, and of a wiring.
@@ -146,6 +155,7 @@ impl Board {
             account: Account::new(),
             held: 0,
             error: None,
+            input: None,
             free_places: vec![slots],
             woken: false,
             moves: 0,
@@ -154,7 +164,7 @@ impl Board {
             preferred: None,
             preferences: 0,
         };
-        Arc::new(Self { name, state: Mutex::new(state) })
+        Arc::new(Self { name, behind, state: Mutex::new(state) })
     }
 
     #[inline]
@@ -494,12 +504,116 @@ impl LedgerHandle {
     #[doc(hidden)]
     #[must_use]
     pub fn empty() -> Self {
-        Self(Board::new("", 0, &[]))
+        Self(Board::new("", 0, &[], Behind::default()))
     }
 
     /// The ledger at this moment.
     #[must_use]
     pub fn read(&self) -> Ledger {
         self.0.lock().ledger()
+    }
+
+    /// The name of the splitter.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// Why nothing comes out: which output takes no more, which input holds the time and at what, and
+    /// whether it is silent, idle, behind a barrier, or was not asked.
+    ///
+    /// # Examples
+    ///
+    /// A union waits for the input that has nothing:
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::{FutureExt, StreamExt, stream};
+    /// use side_output::prelude::*;
+    /// use side_output::{Count, Element};
+    /// use std::time::Duration;
+    ///
+    /// let at = Timestamp::from_secs;
+    /// let ahead = [Element::record('a', at(1)), Element::watermark(at(60))];
+    /// let ahead = DataStream::from_elements(stream::iter(ahead).chain(stream::pending()));
+    /// let behind = [Element::record('b', at(2)), Element::watermark(at(2))];
+    /// let behind = DataStream::from_elements(stream::iter(behind).chain(stream::pending()));
+    /// let mut counts = ahead
+    ///     .union(behind)
+    ///     .window_all(Tumbling::of(Duration::from_secs(10)))
+    ///     .drop_late_data()
+    ///     .aggregate(Count::new());
+    /// assert!(counts.next().now_or_never().is_none());
+    ///
+    /// let waiting = counts.ledger_handle().unwrap().waiting_for();
+    /// assert_eq!(waiting.holds_the_time(), Some(1));
+    /// assert_eq!(
+    ///     waiting.to_string(),
+    ///     "input 0 was asked and has nothing; its watermark is 60000 (1970-01-01T00:01:00Z)\n\
+    ///      input 1 was asked and has nothing; its watermark is 2000 (1970-01-01T00:00:02Z), \
+    ///      which holds the time"
+    /// );
+    /// ```
+    #[must_use]
+    pub fn waiting_for(&self) -> WaitingFor {
+        let (output, input) = {
+            let state = self.0.lock();
+            let full = state.blocked_by().map(|(output, _)| state.ports[output].spec.name);
+            (full, state.input)
+        };
+        let inputs = self.0.behind.inputs.as_ref();
+        let inputs = inputs.map_or_else(|| input.into_iter().collect(), |inputs| inputs.now());
+        WaitingFor { output, inputs }
+    }
+
+    /// The operators whose outputs this one reads.
+    #[must_use]
+    pub fn upstream(&self) -> &[Self] {
+        &self.0.behind.ledgers
+    }
+
+    /// This operator and all before it, each once, those that are read first in front.
+    ///
+    /// A closure in a wiring is a border: what it reads is the wiring's, whose ledger is another one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use futures::stream;
+    /// use side_output::prelude::*;
+    ///
+    /// #[splitter]
+    /// enum Numbers {
+    ///     Even(u32),
+    ///     Odd(u32),
+    /// }
+    ///
+    /// let NumbersStreams { even, odd } = stream::iter(0..10)
+    ///     .split_with(|n| if n % 2 == 0 { Numbers::Even(n) } else { Numbers::Odd(n) });
+    /// odd.discard();
+    /// let copies = even.map(|n| n / 2).tee();
+    /// let last = copies.ledger_handle();
+    /// block_on(copies.wire().first(discard()).second(discard()).run())?;
+    ///
+    /// let topology = last.topology();
+    /// let counts: Vec<_> =
+    ///     topology.iter().map(|ledger| (ledger.name(), ledger.read().received)).collect();
+    /// assert_eq!(counts, [("Numbers", 10), ("Tee", 5)]);
+    /// # Ok::<(), StreamError>(())
+    /// ```
+    #[must_use]
+    pub fn topology(&self) -> Vec<Self> {
+        let mut all = Vec::new();
+        self.walk(&mut all);
+        all
+    }
+
+    fn walk(&self, into: &mut Vec<Self>) {
+        if into.iter().any(|other| Arc::ptr_eq(&other.0, &self.0)) {
+            return;
+        }
+        self.upstream().iter().for_each(|above| above.walk(into));
+        into.push(self.clone());
     }
 }

@@ -1,6 +1,6 @@
 use super::chunk::{Chunk, Filling};
 use super::source::CHUNK;
-use super::{Fed, Intake, JobLink, LedgerHandle, Source};
+use super::{Behind, Fed, Intake, JobLink, LedgerHandle, Source};
 use crate::error::StreamError;
 use crate::stream::Lane;
 use std::fmt;
@@ -38,6 +38,10 @@ pub(super) trait Fill<T> {
     fn job(&self) -> Option<JobLink> {
         None
     }
+
+    fn behind(&self, behind: &mut Behind) {
+        behind.ledgers.extend(self.ledger());
+    }
 }
 
 struct Filled<Src>(Src);
@@ -73,6 +77,10 @@ impl<T, Src: Source<T>> Fill<T> for Filled<Src> {
 
     fn job(&self) -> Option<JobLink> {
         self.0.job()
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.0.behind(behind);
     }
 }
 
@@ -155,6 +163,10 @@ impl<T> Source<T> for BoxSource<T> {
 
     fn job(&self) -> Option<JobLink> {
         self.source.job()
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.source.behind(behind);
     }
 }
 

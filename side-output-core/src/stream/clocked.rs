@@ -1,4 +1,4 @@
-use super::{Drive, Driver, Fed, JobLink, Source};
+use super::{Behind, Drive, Driver, Fed, InputNow, JobLink, Source};
 use crate::operator::Operator;
 use crate::output::{Account, Collect};
 use crate::time::{Clock, Monotonic, Timestamp};
@@ -68,6 +68,14 @@ where
 
     fn job(&self) -> Option<JobLink> {
         self.drive.job()
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.drive.behind(behind);
+    }
+
+    fn input(&self) -> Option<InputNow> {
+        self.drive.input()
     }
 }
 

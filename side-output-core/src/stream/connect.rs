@@ -4,8 +4,8 @@ use super::data_stream::open;
 use super::merge::{Merge, ReadStep};
 use super::saving::{ByPlace, Hold};
 use super::{
-    Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, JobLink, KeyedStream, Naming,
-    OperatorStreams, Source, Unnamed,
+    Behind, Clocked, ClockedStreams, DataStream, Drive, Fed, Hub, Intake, JobLink, KeyedStream,
+    Naming, OperatorStreams, Source, Unnamed,
 };
 use crate::operator::{
     Broadcast, BroadcastProcess, Co, CoFn, CoProcess, Either, KeyedBroadcast,
@@ -81,6 +81,12 @@ impl<T, A: Source<T>, U, B: Source<U>> Source<Either<T, U>> for ConnectSource<T,
 
     fn job(&self) -> Option<JobLink> {
         Source::job(&self.left).or_else(|| Source::job(&self.right))
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.merge.behind(behind);
+        self.left.behind(behind);
+        self.right.behind(behind);
     }
 }
 

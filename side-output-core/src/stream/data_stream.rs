@@ -1,8 +1,8 @@
 use super::saving::ByPlace;
 use super::source::{CHUNK, TURNS};
 use super::{
-    BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, JobLink, LedgerHandle, Naming, Port,
-    Saving, Source, Typed, Unnamed,
+    Behind, BoxSource, Drive, Driver, Fed, Hub, HubDriver, Intake, JobLink, LedgerHandle, Naming,
+    Port, Saving, Source, Typed, Unnamed,
 };
 use crate::error::StreamError;
 use crate::operator::{Operator, Process, Processing, Split, SplitFn};
@@ -468,6 +468,12 @@ impl<T, Src: Source<T>> Source<T> for DataStream<T, Src> {
 
     fn job(&self) -> Option<JobLink> {
         self.source.as_ref().and_then(Source::job)
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        if let Some(source) = &self.source {
+            source.behind(behind);
+        }
     }
 }
 

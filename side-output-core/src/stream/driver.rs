@@ -1,4 +1,4 @@
-use super::{Fed, Intake, JobLink, Saving, Source};
+use super::{Behind, Fed, InputIs, InputNow, Intake, JobLink, Saving, Source};
 use crate::error::StreamError;
 use crate::operator::{Operator, Turn};
 use crate::output::{Account, Collect, Splitter};
@@ -25,6 +25,18 @@ pub trait Driver<S: Splitter> {
 
     /// The job that it is part of, with its place there.
     fn job(&self) -> Option<JobLink> {
+        None
+    }
+
+    /// Notes what is behind its input.
+    #[doc(hidden)]
+    fn behind(&self, behind: &mut Behind) {
+        _ = behind;
+    }
+
+    /// Its input at this moment, where it has one.
+    #[doc(hidden)]
+    fn input(&self) -> Option<InputNow> {
         None
     }
 
@@ -84,8 +96,9 @@ pub struct Drive<Src, Op> {
     account: Account,
     /// A mark the operator is not done with.
     due: Option<Mark>,
-    /// The operator has seen the last watermark.
-    closed: bool,
+    /// The highest that the operator has seen.
+    watermark: Timestamp,
+    asked: InputIs,
     ended: bool,
     saving: Saving<Op>,
 }
@@ -93,8 +106,16 @@ pub struct Drive<Src, Op> {
 impl<Src, Op> Drive<Src, Op> {
     /// Lets `op` read `source`.
     pub const fn new(source: Src, op: Op) -> Self {
-        let (account, saving) = (Account::new(), Saving::NONE);
-        Self { source, op, account, due: None, closed: false, ended: false, saving }
+        Self {
+            source,
+            op,
+            account: Account::new(),
+            due: None,
+            watermark: Timestamp::MIN,
+            asked: InputIs::NotAsked,
+            ended: false,
+            saving: Saving::NONE,
+        }
     }
 
     /// Lets `op` read `source`, with its state saved by a job.
@@ -133,22 +154,28 @@ where
         room: usize,
         out: &mut C,
     ) -> Fed {
-        let Self { source, op, account, due, closed, ended, saving } = self;
+        let Self { source, op, account, due, watermark, asked, ended, saving } = self;
         let mut error = None;
         let turn = Turn::new(out, account, room);
-        let mut stage = Stage { op, turn, due, closed, saving, error: &mut error };
+        let mut stage = Stage { op, turn, due, watermark, saving, error: &mut error };
         if let Some(mark) = stage.due.take()
             && stage.mark(mark).is_break()
         {
             return stage.finish(Fed::More);
         }
         if !*ended {
-            match source.feed(cx, &mut stage) {
+            let fed = source.feed(cx, &mut stage);
+            *asked = match fed {
+                Fed::More => InputIs::Ready,
+                Fed::Pending => InputIs::Silent,
+                Fed::End | Fed::Failed(_) => InputIs::Ended,
+            };
+            match fed {
                 Fed::End => *ended = true,
                 fed => return stage.finish(fed),
             }
             // The end of the input is the end of time: what waits for a watermark comes now.
-            if !*stage.closed {
+            if *stage.watermark != Timestamp::MAX {
                 _ = stage.mark(Mark::Watermark(Timestamp::MAX));
             }
         }
@@ -177,6 +204,14 @@ where
         self.source.job()
     }
 
+    fn behind(&self, behind: &mut Behind) {
+        self.source.behind(behind);
+    }
+
+    fn input(&self) -> Option<InputNow> {
+        Some(InputNow { watermark: self.watermark, state: self.asked })
+    }
+
     #[inline]
     fn resumes() -> bool {
         Src::resumes() && Op::EMITS_LAST
@@ -197,7 +232,7 @@ struct Stage<'a, Op, C> {
     op: &'a mut Op,
     turn: Turn<'a, C>,
     due: &'a mut Option<Mark>,
-    closed: &'a mut bool,
+    watermark: &'a mut Timestamp,
     saving: &'a mut Saving<Op>,
     /// Behind a reference: drop glue here would force the struct out of registers.
     error: &'a mut Option<StreamError>,
@@ -240,7 +275,9 @@ impl<Op: Operator, C: Collect<Op::Out>> Intake<Op::In> for Stage<'_, Op, C> {
         }
         match self.turn.mark(self.op, mark) {
             Ok(true) => {
-                *self.closed |= mark == Mark::Watermark(Timestamp::MAX);
+                if let Mark::Watermark(watermark) = mark {
+                    *self.watermark = watermark.max(*self.watermark);
+                }
                 self.go_on()
             }
             Ok(false) => {

@@ -1,5 +1,5 @@
 use super::board::{Board, State, Wait};
-use super::{Driver, JobLink, Port, Typed};
+use super::{Behind, Driver, JobLink, Port, Typed};
 use crate::error::StreamError;
 use crate::output::{Collect, OutputSpec, Overflow};
 use crate::stream::DataStream;
@@ -56,6 +56,7 @@ impl<S: Streamed, D: Driver<S>> Seat<S, D> {
     pub(super) fn report(&self, state: &mut State) {
         state.account = *self.driver.account();
         state.held = self.driver.held();
+        state.input = self.driver.input();
     }
 }
 
@@ -124,6 +125,20 @@ impl<S: Streamed> Collect<S> for Staged<S> {
     }
 }
 
+/// What is logged while the operator is driven, by the source, a function or a destination, is logged
+/// in this span.
+pub(super) fn span<S: Streamed>() -> tracing::Span {
+    tracing::debug_span!("operator", name = S::NAME, outputs = ?Names(S::OUTPUTS))
+}
+
+struct Names(&'static [OutputSpec]);
+
+impl fmt::Debug for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|spec| spec.name)).finish()
+    }
+}
+
 struct MarkAll(Mark);
 
 impl LaneVisitor for MarkAll {
@@ -152,8 +167,10 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
     }
 
     pub(super) fn new(driver: D) -> Arc<Self> {
-        let board = Board::new(S::NAME, S::SLOTS, S::OUTPUTS);
         let job = driver.job().map(|link| link.at(S::NAME));
+        let mut behind = Behind::default();
+        driver.behind(&mut behind);
+        let board = Board::new(S::NAME, S::SLOTS, S::OUTPUTS, behind);
         let staged = Staged { lanes: S::Lanes::default(), gone: None };
         let waker = Waker::from(Arc::clone(&board));
         let seat = Some(Box::new(Seat { driver, staged, waker }));

@@ -11,7 +11,7 @@ pub use self::calls::{Calls, Never, NoTimer, Retry, RetryPolicy, TellsTime, Time
 
 use self::slots::{Slot, Woken};
 use super::source::CHUNK;
-use super::{DataStream, Driver, Fed, Hub, Intake, JobLink, Source, Streamed, Typed};
+use super::{Behind, DataStream, Driver, Fed, Hub, Intake, JobLink, Source, Streamed, Typed};
 use crate::operator::{Answered, FailedCall};
 use crate::output::{Account, Collect};
 use crate::time::{Mark, Timestamp};
@@ -385,6 +385,10 @@ where
 
     fn fail_on_stall(&mut self) {
         self.source.fail_on_stall();
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.source.behind(behind);
     }
 }
 

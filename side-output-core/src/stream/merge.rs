@@ -1,10 +1,12 @@
 use super::source::CHUNK;
-use super::{Fed, Intake, JobLink, Saving, Source};
+use super::waiting::Inputs;
+use super::{Behind, Fed, InputIs, Intake, JobLink, Saving, Source};
 use crate::error::StreamError;
 use crate::time::{Alignment, Barriers, Mark, Marks, Timestamp};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::task::Context;
 
 /// Several inputs as one: what their marks come to together, and what the intake has no room for.
@@ -25,6 +27,8 @@ pub(super) struct Merge<X> {
     saving: Saving<Alignment>,
     /// The inputs that were stopped on request. What the others have ready comes before that.
     stopped: Vec<usize>,
+    /// What the inputs are doing, for others to see.
+    now: Arc<Inputs>,
 }
 
 /// How many of the last records came from which input, in their order: those that may be unread.
@@ -103,6 +107,7 @@ impl<X> Merge<X> {
             handed: Handed { runs: VecDeque::new(), input: 0, records: 0 },
             saving: Saving::NONE,
             stopped: Vec::new(),
+            now: Inputs::new(inputs),
         }
     }
 
@@ -131,6 +136,11 @@ impl<X> Merge<X> {
             Deferred::Record(input, ..) => Some(*input),
             Deferred::Mark(_) | Deferred::End(_) => None,
         })
+    }
+
+    /// Notes the inputs, unless others stand before them.
+    pub(super) fn behind(&self, behind: &mut Behind) {
+        behind.inputs.get_or_insert_with(|| Arc::clone(&self.now));
     }
 
     /// Notes whether `input` is read at all.
@@ -176,6 +186,26 @@ impl<X> Merge<X> {
 
     /// Reads one input.
     pub(super) fn read<T, Src: Source<T>, K: Intake<X>>(
+        &mut self,
+        input: usize,
+        source: &mut Src,
+        wrap: impl Fn(T) -> X,
+        cx: &mut Context<'_>,
+        intake: &mut K,
+    ) -> ReadStep {
+        let step = self.step(input, source, wrap, cx, intake);
+        let state = match step {
+            _ if self.ended[input] => InputIs::Ended,
+            _ if self.barriers.is_blocked(input) => InputIs::Barrier,
+            ReadStep::Nothing => InputIs::Silent,
+            ReadStep::Changed | ReadStep::Stopped => InputIs::Ready,
+            ReadStep::Failed(_) => InputIs::Ended,
+        };
+        self.now.set(input, &self.alignment, state);
+        step
+    }
+
+    fn step<T, Src: Source<T>, K: Intake<X>>(
         &mut self,
         input: usize,
         source: &mut Src,

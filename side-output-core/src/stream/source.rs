@@ -1,4 +1,4 @@
-use super::{BoxSource, JobLink, LedgerHandle};
+use super::{Behind, BoxSource, JobLink, LedgerHandle};
 use crate::error::StreamError;
 use crate::stream::Lane;
 use crate::time::{Mark, Timestamp};
@@ -134,6 +134,12 @@ pub trait Source<T> {
     fn job(&self) -> Option<JobLink> {
         None
     }
+
+    /// Notes what is behind it.
+    #[doc(hidden)]
+    fn behind(&self, behind: &mut Behind) {
+        behind.ledgers.extend(self.ledger());
+    }
 }
 
 /// What a source that wraps `$source` passes on to it.
@@ -161,6 +167,10 @@ macro_rules! pass_on {
 
         fn job(&self) -> Option<crate::stream::JobLink> {
             self.$source.job()
+        }
+
+        fn behind(&self, behind: &mut $crate::stream::Behind) {
+            self.$source.behind(behind);
         }
     };
 }

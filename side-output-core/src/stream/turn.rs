@@ -30,7 +30,7 @@
 
 use super::board::{State, Wait, Waiting};
 use super::driver::drive_turn;
-use super::hub::{Core, Hub, Seat};
+use super::hub::{Core, Hub, Seat, span};
 use super::source::{AWAITED, CHUNK, TURNS, WAKING};
 use super::{Driver, Fed};
 use crate::error::StreamError;
@@ -129,7 +129,10 @@ impl<S: Streamed, D: Driver<S>> Hub<S, D> {
         drive: impl FnMut(&mut Seat<S, D>, usize) -> TurnEnd,
     ) -> Poll<Result<bool, StreamError>> {
         let (mut held, mut in_hand) = (Some(seat), false);
-        let turns = || self.turns(own, cx, &mut held, room, &mut in_hand, drive);
+        let turns = || {
+            let _span = span::<S>().entered();
+            self.turns(own, cx, &mut held, room, &mut in_hand, drive)
+        };
         let panic = match catch_unwind(AssertUnwindSafe(turns)) {
             Ok(poll) => return poll,
             Err(panic) => panic,

@@ -1,5 +1,5 @@
 use super::merge::Merge;
-use super::{BoxSource, DataStream, Fed, Intake, JobLink, Source};
+use super::{Behind, BoxSource, DataStream, Fed, Intake, JobLink, Source};
 use crate::time::Alignment;
 use std::fmt;
 use std::mem;
@@ -119,6 +119,11 @@ impl<T> Source<T> for UnionSource<T> {
 
     fn is_reported(&self) -> bool {
         self.merge.failed().is_some_and(|input| self.inputs[input].is_reported())
+    }
+
+    fn behind(&self, behind: &mut Behind) {
+        self.merge.behind(behind);
+        self.inputs.iter().for_each(|input| input.behind(behind));
     }
 
     fn take_inputs(&mut self) -> Option<Vec<BoxSource<T>>> {

@@ -79,8 +79,10 @@ where
     /// ));
     /// assert_eq!(results, [("ann", 2), ("bob", 1), ("ann", 1)]);
     /// assert_eq!(late, [
-    ///     "at 4000, 60999 ms behind the watermark 64999; \
-    ///      window [0, 60000) had been complete for 5000 ms",
+    ///     "at 4000 (1970-01-01T00:00:04Z), \
+    ///      60999 ms behind the watermark 64999 (1970-01-01T00:01:04.999Z); \
+    ///      window [0, 60000) (1970-01-01T00:00:00Z to 1970-01-01T00:01:00Z) \
+    ///      had been complete for 5000 ms",
     /// ]);
     /// ```
     pub fn window<A: Assigner>(

@@ -114,6 +114,11 @@ impl Alignment {
         self.idle
     }
 
+    /// The last watermark of this input; [`Timestamp::MIN`] before the first.
+    pub(crate) fn input_watermark(&self, input: usize) -> Timestamp {
+        self.inputs[input].watermark
+    }
+
     /// Whether this input declared itself idle.
     #[inline]
     #[must_use]

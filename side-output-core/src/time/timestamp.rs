@@ -1,3 +1,4 @@
+use super::rfc3339::Rfc3339;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
@@ -18,7 +19,8 @@ use std::time::Duration;
 /// let noon = Timestamp::from_millis(43_200_000);
 /// assert_eq!((noon + Duration::from_secs(1)).as_millis(), 43_201_000);
 /// assert_eq!(Timestamp::MAX + Duration::from_secs(1), Timestamp::MAX);
-/// assert_eq!(noon.to_string(), "43200000");
+/// assert_eq!(noon.to_string(), "43200000 (1970-01-01T12:00:00Z)");
+/// assert_eq!(format!("{noon:?}"), "43200000");
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
@@ -88,6 +90,22 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// This instant as RFC 3339 has it; `None` outside of the years 0 to 9999.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use side_output::Timestamp;
+    ///
+    /// let at = Timestamp::from_millis(1_359_641_100_250);
+    /// assert_eq!(at.to_rfc3339().as_deref(), Some("2013-01-31T14:05:00.250Z"));
+    /// assert_eq!(Timestamp::MAX.to_rfc3339(), None);
+    /// ```
+    #[must_use]
+    pub fn to_rfc3339(self) -> Option<String> {
+        Rfc3339::new(self).map(|text| text.to_string())
+    }
+
     /// `None` for the mark of a record without a timestamp.
     #[inline]
     #[must_use]
@@ -135,17 +153,22 @@ impl SubAssign<Duration> for Timestamp {
 }
 
 impl fmt::Display for Timestamp {
+    /// The number, and the instant as RFC 3339 has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Rfc3339::new(*self) {
+            Some(text) => f.pad(&format!("{} ({text})", self.0)),
+            None => fmt::Debug::fmt(self, f),
+        }
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    /// The number alone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::MIN => f.pad("min"),
             Self::MAX => f.pad("max"),
             Self(millis) => fmt::Display::fmt(&millis, f),
         }
-    }
-}
-
-impl fmt::Debug for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

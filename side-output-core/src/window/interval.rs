@@ -94,7 +94,7 @@ impl Window {
 
 impl fmt::Display for Window {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}, {})", self.start, self.end())
+        write!(f, "[{:?}, {:?})", self.start, self.end())
     }
 }
 

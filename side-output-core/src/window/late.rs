@@ -19,7 +19,9 @@ use std::time::Duration;
 /// assert_eq!(late.since_end(), Some(Duration::from_millis(901)));
 /// assert_eq!(
 ///     late.to_string(),
-///     "at 40, 960 ms behind the watermark 1000; window [0, 100) had been complete for 901 ms",
+///     "at 40 (1970-01-01T00:00:00.040Z), 960 ms behind the watermark 1000 (1970-01-01T00:00:01Z); \
+///      window [0, 100) (1970-01-01T00:00:00Z to 1970-01-01T00:00:00.100Z) \
+///      had been complete for 901 ms",
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,10 @@ impl<T> fmt::Display for Late<T> {
         for (index, window) in self.windows.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
             write!(f, "{comma}{window}")?;
+            let times = (window.start().to_rfc3339(), window.end().to_rfc3339());
+            if let (Some(start), Some(end)) = times {
+                write!(f, " ({start} to {end})")?;
+            }
         }
         write!(f, " had been complete for {} ms", since.as_millis())
     }

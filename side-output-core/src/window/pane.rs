@@ -61,7 +61,7 @@ impl fmt::Display for Pane {
 /// fn statement(result: &WindowResult<&str, u32>) -> String {
 ///     let WindowResult { key, window, value, pane } = result;
 ///     let verb = if pane.is_update() { "UPDATE" } else { "INSERT" };
-///     format!("{verb} {key} {} {value}", window.start())
+///     format!("{verb} {key} {} {value}", window.start().as_millis())
 /// }
 ///
 /// let window = Window::new(Timestamp::EPOCH, Timestamp::from_secs(60));

@@ -4,7 +4,7 @@ use crate::output::{Collect, Ledger};
 use crate::stream::Streamed;
 use crate::stream::board::{State, Wait};
 use crate::stream::driver::drive_turn;
-use crate::stream::hub::Seat;
+use crate::stream::hub::{Seat, span};
 use crate::stream::source::{CHUNK, TURNS};
 use crate::stream::{Driver, Fed, Hub, LedgerHandle};
 use crate::time::{Mark, Timestamp};
@@ -137,6 +137,7 @@ impl<S: Streamed, D: Driver<S>, K: Destinations<S>> Future for Run<S, D, K> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        let _span = span::<S>().entered();
         // The input has nothing; or an output is full, and it may need what others hold back.
         let (mut idle, mut held_up) = (false, false);
         if this.seat.is_none() && this.end.is_none() && this.take_seat(cx).is_pending() {
