@@ -384,17 +384,17 @@ impl<K, C, S> Kept<K, C, S> {
         let grown = session.window.cover(&window);
         // The others end before it starts.
         let is_alone = session.older == NONE || session.window.start() == grown.start();
-        let grows = is_alone
+        let joins = is_alone
             && session.due
             && session.window.touches(&window)
             && grown.max_timestamp() > watermark;
-        if grows {
+        if joins {
             session.window = grown;
             if let Some(changes) = changes {
                 changes.touch(newest);
             }
         }
-        grows.then_some(session)
+        joins.then_some(session)
     }
 
     /// Makes two sessions neighbours in their key's list.
@@ -436,7 +436,7 @@ impl<K, C, S> Kept<K, C, S> {
             newer: NONE,
             older,
         };
-        let (at, order) = (session.next(parts.lateness), session.age);
+        let (at, age) = (session.next(parts.lateness), session.age);
         session.timer = at;
         self.opened += 1;
         let slot = self.slots.insert(session);
@@ -444,7 +444,7 @@ impl<K, C, S> Kept<K, C, S> {
         if older != NONE {
             self.get_mut(older).newer = slot;
         }
-        self.wheel.push(Timer { at, order, slot });
+        self.wheel.push(Timer { at, order: age, slot });
         slot
     }
 
