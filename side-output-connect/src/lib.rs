@@ -19,7 +19,7 @@
 //! | --- | --- | --- |
 //! | [`files::lines`] | from each position the rest is the same | `from_every_position_the_rest_is_the_same` |
 //! | | growth, rotation | `growth_is_followed_line_by_line_and_files_by_their_names`, `a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one` |
-//! | | a file that was cut off or replaced is an error | `a_file_that_was_cut_off_replaced_or_removed_is_an_error_that_names_it` |
+//! | | a file that was cut off or replaced is an error | `a_file_that_was_cut_off_replaced_or_removed_is_an_error_that_names_it`, `a_file_that_is_written_over_or_renamed_in_a_followed_folder_is_an_error` |
 //! | | a bad line is a value | `a_line_that_is_no_text_or_too_long_is_a_value_with_its_position` |
 //! | [`journal()`] | each record once | `every_record_is_read_once_whichever_operation_fails` |
 //! | | damage is an error | `every_flipped_byte_is_an_error_and_so_is_a_missing_one_before_the_last_write` |
