@@ -364,14 +364,14 @@ impl<K, C, S> Kept<K, C, S> {
         let grown = session.window.cover(&window);
         // The others end before it starts.
         let is_alone = session.older == NONE || session.window.start() == grown.start();
-        let grows = is_alone
+        let is_all = is_alone
             && session.due
             && session.window.touches(&window)
             && grown.max_timestamp() > watermark;
-        if grows {
+        if is_all {
             session.window = grown;
         }
-        grows.then_some(session)
+        is_all.then_some(session)
     }
 
     /// Makes two sessions neighbours in their key's list.
@@ -413,14 +413,15 @@ impl<K, C, S> Kept<K, C, S> {
             newer: NONE,
             older,
         };
-        let (at, order) = (session.next(parts.lateness), session.age);
-        session.timer = at;
+        session.timer = session.next(parts.lateness);
+        let mut timer = Timer { at: session.timer, order: session.age, slot: NONE };
         self.opened += 1;
         let slot = self.slots.insert(session);
         if older != NONE {
             self.get_mut(older).newer = slot;
         }
-        self.wheel.push(Timer { at, order, slot });
+        timer.slot = slot;
+        self.wheel.push(timer);
         slot
     }
 
