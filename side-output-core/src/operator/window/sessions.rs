@@ -276,15 +276,23 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 Next::Nothing => return Ok(Progress::Done),
                 Next::Busy => return Ok(Progress::More),
             };
-            let session = slots.get_mut(timer.slot).filter(|session| session.has(timer));
-            if work == 0 || (session.is_some() && !out.may_fire()) {
-                return Ok(Progress::More);
+            match is_ripe(slots, timer, lateness) {
+                Ripe::Now if work == 0 || !out.may_fire() => return Ok(Progress::More),
+                Ripe::Now => wheel.pop(),
+                Ripe::Later(at) => {
+                    wheel.pop();
+                    wheel.push(Timer { at, ..timer });
+                    work = work.saturating_sub(1);
+                    continue;
+                }
+                Ripe::Never => {
+                    wheel.pop();
+                    work = work.saturating_sub(1);
+                    continue;
+                }
             }
-            wheel.pop();
             work -= 1;
-            let Some(session) = session else { continue };
-            // No record comes between the filter and this.
-            debug_assert_eq!(session.next(lateness), timer.at, "a session that has grown");
+            let Some(session) = slots.get_mut(timer.slot) else { continue };
             let (window, due) = (session.window, mem::take(&mut session.due));
             let cleanup = window.cleanup(lateness);
             let mut last = parts.finals.then_some(Pane::Final);
