@@ -281,18 +281,26 @@ impl<K: Hash + Eq + Clone, C, S: Default> Sessions<K, C, S> {
                 Next::Nothing => return Ok(Progress::Done),
                 Next::Busy => return Ok(Progress::More),
             };
-            let session = slots.get_mut(timer.slot).filter(|session| session.has(timer));
-            if work == 0 || (session.is_some() && !out.may_fire()) {
-                return Ok(Progress::More);
+            match is_ripe(slots, timer, lateness) {
+                Ripe::Now if work == 0 || !out.may_fire() => return Ok(Progress::More),
+                Ripe::Now => wheel.pop(),
+                Ripe::Later(at) => {
+                    wheel.pop();
+                    wheel.push(Timer { at, ..timer });
+                    work = work.saturating_sub(1);
+                    continue;
+                }
+                Ripe::Never => {
+                    wheel.pop();
+                    work = work.saturating_sub(1);
+                    continue;
+                }
             }
-            wheel.pop();
             work -= 1;
-            let Some(session) = session else { continue };
             if let Some(changes) = changes {
                 changes.touch(timer.slot);
             }
-            // No record comes between the filter and this.
-            debug_assert_eq!(session.next(lateness), timer.at, "a session that has grown");
+            let Some(session) = slots.get_mut(timer.slot) else { continue };
             let (window, due) = (session.window, mem::take(&mut session.due));
             let cleanup = window.cleanup(lateness);
             let mut last = parts.finals.then_some(Pane::Final);
@@ -384,17 +392,17 @@ impl<K, C, S> Kept<K, C, S> {
         let grown = session.window.cover(&window);
         // The others end before it starts.
         let is_alone = session.older == NONE || session.window.start() == grown.start();
-        let joins = is_alone
+        let is_all = is_alone
             && session.due
             && session.window.touches(&window)
             && grown.max_timestamp() > watermark;
-        if joins {
+        if is_all {
             session.window = grown;
             if let Some(changes) = changes {
                 changes.touch(newest);
             }
         }
-        joins.then_some(session)
+        is_all.then_some(session)
     }
 
     /// Makes two sessions neighbours in their key's list.
@@ -436,15 +444,16 @@ impl<K, C, S> Kept<K, C, S> {
             newer: NONE,
             older,
         };
-        let (at, age) = (session.next(parts.lateness), session.age);
-        session.timer = at;
+        session.timer = session.next(parts.lateness);
+        let mut timer = Timer { at: session.timer, order: session.age, slot: NONE };
         self.opened += 1;
         let slot = self.slots.insert(session);
         self.touch(slot);
         if older != NONE {
             self.get_mut(older).newer = slot;
         }
-        self.wheel.push(Timer { at, order: age, slot });
+        timer.slot = slot;
+        self.wheel.push(timer);
         slot
     }
 

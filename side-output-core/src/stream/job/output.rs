@@ -96,6 +96,10 @@ where
         match step {
             Step::Write => {}
             Step::Barrier(id) | Step::Order(Order::Prepare(id)) => {
+                // What it has held back is written now, so that refusals are known in time.
+                let mut failed = Vec::new();
+                sink.write(&mut batch, &mut failed).await?;
+                refused.push(failed)?;
                 let prepared = sink.prepare(id).await?;
                 refused.barrier(id);
                 core.prepared(index, id, prepared, std::mem::take(&mut written));
