@@ -13,6 +13,12 @@ pub mod errors {}
 #[doc = include_str!("guide/event_time.md")]
 pub mod event_time {}
 
+#[doc = include_str!("guide/from_channels.md")]
+pub mod from_channels {}
+
+#[doc = include_str!("guide/from_flink.md")]
+pub mod from_flink {}
+
 #[doc = include_str!("guide/selection.md")]
 pub mod selection {}
 
