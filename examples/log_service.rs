@@ -112,7 +112,7 @@ pub(crate) async fn serve(
         .malformed_with(|lines| {
             lines.for_each(move |LinesMalformed { line, reason }| {
                 // Nobody may want to know.
-                _ = malformed.send(format!("{line:?}: {reason}"));
+                drop(malformed.send(format!("{line:?}: {reason}")));
             })
         })
         .run();
