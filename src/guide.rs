@@ -13,6 +13,12 @@ pub mod errors {}
 #[doc = include_str!("guide/event_time.md")]
 pub mod event_time {}
 
+#[doc = include_str!("guide/from_channels.md")]
+pub mod from_channels {}
+
+#[doc = include_str!("guide/from_flink.md")]
+pub mod from_flink {}
+
 #[cfg_attr(not(feature = "job"), doc = "Build the documentation with the feature `job`.")]
 #[cfg_attr(feature = "job", doc = include_str!("guide/jobs.md"))]
 pub mod jobs {}

@@ -20,6 +20,7 @@ examples! {
     dead_letter = "../examples/dead_letter.rs",
     even_odd = "../examples/even_odd.rs",
     freezing = "../examples/freezing.rs",
+    log_service = "../examples/log_service.rs",
     nested = "../examples/nested.rs",
     orders = "../examples/orders.rs",
     orders_expanded = "../examples/orders_expanded.rs",
@@ -241,6 +242,46 @@ async fn freezing_ends_on_request() {
     tokio::join!(watch, stop);
     assert_eq!(String::from_utf8(out).unwrap(), FROZEN);
     drop(device);
+}
+
+/// Lines come over two connections, one after the other; the last one of them is malformed, so what
+/// came before it was read when that is reported.
+#[tokio::test]
+async fn log_service_counts_what_two_connections_send() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let shutdown = Shutdown::new();
+    let (sender, mut malformed) = tokio::sync::mpsc::unbounded_channel();
+    let (mut late, mut out) = (Vec::new(), Vec::new());
+    let clients = async {
+        let entry = |second: i64, level| {
+            format!("{{\"at\":{},\"level\":\"{level}\",\"text\":\"\"}}\n", second * 1000)
+        };
+        let first = entry(1, "info") + &entry(2, "warn") + &entry(59, "info") + "the first\n";
+        // The watermark is at 60 s then; the late one is of the minute before.
+        let second = entry(65, "info") + &entry(3, "warn") + "the second\n";
+        let mut told = Vec::new();
+        for lines in [first, second] {
+            let mut socket = TcpStream::connect(address).await.unwrap();
+            socket.write_all(lines.as_bytes()).await.unwrap();
+            told.push(malformed.recv().await.unwrap());
+        }
+        shutdown.drain();
+        told
+    };
+    let serving = log_service::serve(listener, &shutdown, &mut late, sender, &mut out);
+    let (ledger, told) = tokio::join!(serving, clients);
+    let ledger = ledger.unwrap();
+    assert!(ledger.is_balanced());
+    assert_eq!((ledger.received, ledger["malformed"].routed), (7, 2));
+    assert!(told[0].starts_with("\"the first\": expected"), "{told:?}");
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "1970-01-01T00:00:00Z info  2\n1970-01-01T00:00:00Z warn  1\n\
+         1970-01-01T00:01:00Z info  1\n"
+    );
+    let late = String::from_utf8(late).unwrap();
+    assert!(late.contains("\"at\":3000") && late.contains("had been complete"), "{late}");
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ impl KeyedProcess for Obey {
             }
             _ => true,
         });
-        Lines::main(format!("{}@{time}", cx.key()))
+        Lines::main(format!("{}@{time:?}", cx.key()))
     }
 
     fn is_empty(state: &Vec<Ask>) -> bool {
@@ -179,7 +179,7 @@ impl KeyedProcess for AlertTwice {
         (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Alerts> {
-        Alerts::Alert(format!("{}@{time}", cx.key()))
+        Alerts::Alert(format!("{}@{time:?}", cx.key()))
     }
 
     fn on_processing_timer(
@@ -188,7 +188,7 @@ impl KeyedProcess for AlertTwice {
         (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Alerts> {
-        Alerts::Alert(format!("{}@{time}", cx.key()))
+        Alerts::Alert(format!("{}@{time:?}", cx.key()))
     }
 }
 
@@ -250,7 +250,7 @@ fn key_06_rounded_timers_are_few_and_never_early() {
             (): &mut (),
             _: &mut KeyedContext<Self>,
         ) -> impl Routes<Lines> {
-            Lines::main(time)
+            Lines::main(format!("{time:?}"))
         }
     }
     let mut op = Bare::new(Keyed::new(|_: &i64| (), Timeout));
@@ -477,7 +477,7 @@ impl KeyedProcess for Alarms {
         (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Lines> {
-        Lines::main(format!("{}@{time}", cx.key()))
+        Lines::main(format!("{}@{time:?}", cx.key()))
     }
 }
 
@@ -587,7 +587,7 @@ impl KeyedProcess for Fire {
         (): &mut (),
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Lines> {
-        Lines::main(format!("{}@{time}", cx.key()))
+        Lines::main(format!("{}@{time:?}", cx.key()))
     }
 }
 
@@ -623,7 +623,7 @@ proptest! {
                         now = time;
                         while let Some(timer) = reference.first().filter(|t| t.0 <= time).copied() {
                             reference.remove(&timer);
-                            due.push(format!("{}@{}", timer.2, timer.0));
+                            due.push(format!("{}@{:?}", timer.2, timer.0));
                         }
                     }
                     prop_assert_eq!(op.texts(), due);
@@ -633,7 +633,7 @@ proptest! {
             let keys: BTreeSet<u8> = reference.iter().map(|timer| timer.2).collect();
             prop_assert_eq!(op.op.keys(), keys.len());
         }
-        let rest: Vec<_> = reference.iter().map(|t| format!("{}@{}", t.2, t.0)).collect();
+        let rest: Vec<_> = reference.iter().map(|t| format!("{}@{:?}", t.2, t.0)).collect();
         prop_assert_eq!(op.end().texts(), rest);
     }
 }

@@ -41,7 +41,7 @@ impl KeyedProcess for Number {
         count: &mut u32,
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Lines> {
-        Lines::side(format!("{}: {count} at {time}", cx.key()))
+        Lines::side(format!("{}: {count} at {time:?}", cx.key()))
     }
 }
 

@@ -372,7 +372,7 @@ impl KeyedBroadcastProcess for Limit {
         cx: &mut side_output::KeyContext<&'static str, Lines>,
     ) -> impl Routes<Lines> {
         cx.clear();
-        Lines::main(format!("{} {count}/{limit:?}@{time}", cx.key()))
+        Lines::main(format!("{} {count}/{limit:?}@{time:?}", cx.key()))
     }
 
     fn hold_back(&self) -> usize {
@@ -638,11 +638,11 @@ impl CoProcess for Show {
     type Out = Lines;
 
     fn on_left(&mut self, number: u32, cx: &mut Context<Lines>) -> impl Routes<Lines> {
-        Lines::main(format!("{number} {}", cx.watermark()))
+        Lines::main(format!("{number} {:?}", cx.watermark()))
     }
 
     fn on_right(&mut self, letter: char, cx: &mut Context<Lines>) -> impl Routes<Lines> {
-        Lines::main(format!("{letter} {}", cx.watermark()))
+        Lines::main(format!("{letter} {:?}", cx.watermark()))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `ui_pass.rs` compiles their correct twins.
 //!
-//! After a change of messages: `TRYBUILD=overwrite cargo test --test ui`, then read the diff.
+//! After a change of messages: `TRYBUILD=overwrite cargo test --all-features --test ui`, then read the diff.
 
 #[test]
 fn mistakes_are_errors() {

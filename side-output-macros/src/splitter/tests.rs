@@ -466,7 +466,6 @@ fn a_wiring_has_a_method_for_each_output() {
                 where
                     __0: so::NotWired,
                     __Fut: ::core::future::Future,
-                    <__Fut as ::core::future::Future>::Output: so::Outcome,
                     __F: ::core::ops::FnOnce(so::DataStream<Order>) -> __Fut
                         + so::IntoDestination<
                             Order,
@@ -539,7 +538,6 @@ fn a_wiring_has_a_method_for_each_output() {
                 where
                     __1: so::NotWired,
                     __Fut: ::core::future::Future,
-                    <__Fut as ::core::future::Future>::Output: so::Outcome,
                     __F: ::core::ops::FnOnce(so::DataStream<RawOrder>) -> __Fut
                         + so::IntoDestination<
                             RawOrder,
