@@ -85,9 +85,12 @@ async fn run_durably(options: &Options, directory: &Path) -> Result<String, Stri
 }
 
 #[cfg(not(all(feature = "job", not(test))))]
-async fn run_durably(_options: &Options, _directory: &Path) -> Result<String, String> {
-    Err("`--job` needs the feature `job`: cargo run --release --features job --example flights"
-        .to_owned())
+fn run_durably(
+    _options: &Options,
+    _directory: &Path,
+) -> impl Future<Output = Result<String, String>> {
+    let feature = "cargo run --release --features job --example flights";
+    std::future::ready(Err(format!("`--job` needs the feature `job`: {feature}")))
 }
 
 fn print(text: &str) -> ExitCode {

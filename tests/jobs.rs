@@ -1,5 +1,7 @@
 //! Jobs: killed at any point and started again, the results are those of a run without a crash.
 
+#![allow(clippy::unnecessary_wraps, reason = "they are what `Job::run` takes")]
+
 use futures::executor::block_on;
 use futures::future::poll_immediate;
 use side_output::checkpoint::{
@@ -174,7 +176,7 @@ enum Parity {
 }
 
 fn by_parity(number: u32) -> Parity {
-    if number % 2 == 0 { Parity::Even(number) } else { Parity::Odd(number) }
+    if number.is_multiple_of(2) { Parity::Even(number) } else { Parity::Odd(number) }
 }
 
 impl World {
@@ -592,6 +594,7 @@ impl BroadcastProcess for Router {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "it is called with a reference")]
 /// Mostly in order, some a little behind, a few far behind.
 fn seconds(number: &u32) -> Timestamp {
     let behind = match number % 7 {
@@ -600,6 +603,16 @@ fn seconds(number: &u32) -> Timestamp {
         _ => 0,
     };
     Timestamp::from_secs(i64::from(*number) - behind)
+}
+
+#[splitter]
+enum Twice {
+    #[main]
+    One(u32),
+    #[tap]
+    Other(u32),
+    #[tap]
+    Third(u32),
 }
 
 impl Everything {
@@ -614,16 +627,6 @@ impl Everything {
             even.key_by(|n: &u32| n % 3).uid("counter").process(Counter);
         job.sink("counted", counted, world.sink(&self.counted));
         job.sink("alarms", alarm, world.sink(&self.alarms));
-
-        #[splitter]
-        enum Twice {
-            #[main]
-            One(u32),
-            #[tap]
-            Other(u32),
-            #[tap]
-            Third(u32),
-        }
         let TwiceStreams { one, other, third } =
             odd.split_with(|n: u32, cx: &mut Context<Twice>| {
                 cx.output(Twice::OTHER_TAG, n);
