@@ -8,6 +8,7 @@ use side_output::connect::{SqliteStore, files};
 use side_output::job::{Every, Job, JobError, JobReport};
 use side_output::prelude::*;
 use side_output::{Count, Tumbling, WindowStreams};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -80,6 +81,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     std::fs::create_dir_all(&directory)?;
     let report = count_words(path.as_ref(), directory.as_ref()).await?;
-    println!("{} words, {} malformed", report.written["minutes"], report.written["malformed"]);
+    let (minutes, malformed) = (report.written["minutes"], report.written["malformed"]);
+    writeln!(std::io::stdout(), "{minutes} results, {malformed} malformed lines")?;
     Ok(())
 }

@@ -13,8 +13,8 @@ use side_output::operator::{BroadcastContext, BroadcastProcess, Configuration};
 use side_output::prelude::*;
 use side_output::state::StateChanges;
 use side_output::{
-    Count, KeyedContext, KeyedProcess, Pane, ReconciliationStreams, Session, Sliding, Tumbling,
-    WindowStreams,
+    Count, KeyContext, KeyedContext, KeyedProcess, Pane, ReconciliationStreams, Session, Sliding,
+    Tumbling, WindowStreams,
 };
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -385,7 +385,7 @@ fn a_pipeline_with_loose_ends_is_refused_before_the_first_record() {
         job.sink("stranger", stranger, world.sink(&world.even));
         let numbers = job.source("numbers", world.source(10));
         let sums = numbers.key_by(|n: &u32| n % 3).process_with(
-            |n, sum: &mut u32, _: &mut side_output::KeyContext<u32, Parity>| {
+            |n, sum: &mut u32, _: &mut KeyContext<u32, Parity>| {
                 *sum += n;
                 by_parity(*sum)
             },
@@ -431,7 +431,7 @@ fn what_the_store_has_and_the_pipeline_does_not_is_refused() {
 }
 
 #[test]
-fn a_record_that_is_refused_is_an_output_or_fails_the_job() {
+fn sink_09_a_record_that_is_refused_is_an_output_or_fails_the_job() {
     /// Refuses multiples of ten.
     struct Picky(MemorySink<u32>);
 
@@ -763,4 +763,127 @@ fn whatever_has_state_goes_on_after_being_dropped_at_any_poll() {
             break;
         }
     }
+}
+
+/// Counts numbers in a state of the type `S`, in version `version`.
+fn count_in<S>(world: &World, sink: &MemorySink<u32>, version: u32) -> Result<JobReport, JobError>
+where
+    S: Default + AsMut<u32> + serde::Serialize + serde::de::DeserializeOwned,
+    S: Send + 'static,
+{
+    let job = world.job();
+    let handle = job.handle();
+    let mut run = pin!(job.run(|job| {
+        let ParityStreams { even, odd } = job
+            .source("numbers", world.source(40))
+            .key_by(|_: &u32| ())
+            .uid("count")
+            .version(version)
+            .process_with(|_, count: &mut S, _: &mut KeyContext<(), Parity>| {
+                *count.as_mut() += 1;
+                Parity::Even(*count.as_mut())
+            });
+        odd.discard();
+        job.sink("counts", even, world.sink(sink));
+        Ok(())
+    }));
+    for _ in 0..10 {
+        if let Some(ended) = block_on(poll_immediate(run.as_mut())) {
+            return ended;
+        }
+    }
+    handle.stop();
+    block_on(run)
+}
+
+#[test]
+fn sink_06_state_of_another_type_is_an_error_and_never_empty() {
+    macro_rules! state {
+        ($name:ident { $($field:tt)* }) => {
+            #[derive(Default, serde::Serialize, serde::Deserialize)]
+            struct $name {
+                $($field)*
+            }
+
+            impl AsMut<u32> for $name {
+                fn as_mut(&mut self) -> &mut u32 {
+                    &mut self.count
+                }
+            }
+        };
+    }
+    state!(Old { count: u32 });
+    state!(WithDefault {
+        count: u32,
+        #[serde(default)]
+        sum: u64
+    });
+    state!(WithoutDefault { count: u32, sum: u64 });
+
+    let (world, sink) = (World::default(), MemorySink::new());
+    assert_eq!(count_in::<Old>(&world, &sink, 1).unwrap().ending, Ending::Stopped);
+    let before = world.store.stored();
+    for (result, reason) in [
+        (count_in::<WithoutDefault>(&world, &sink, 1), "the state of `count`, `keys` in key group"),
+        (count_in::<Old>(&world, &sink, 2), "the state of `count` has version 1, expected 2"),
+    ] {
+        let JobError::Refused(reasons) = result.unwrap_err() else { panic!() };
+        assert!(reasons.iter().any(|said| said.starts_with(reason)), "{reasons:?}");
+    }
+    assert_eq!(world.store.stored(), before);
+    while count_in::<WithDefault>(&world, &sink, 1).unwrap().ending == Ending::Stopped {}
+    assert_eq!(sink.committed(), (1..=40).collect::<Vec<_>>());
+}
+
+#[test]
+fn sink_14_a_slow_sink_delays_a_checkpoint_and_loses_nothing() {
+    /// Takes one poll for each record.
+    struct Slow(MemorySink<u32>);
+
+    impl JobSink<u32> for Slow {
+        const GUARANTEE: Guarantee = Guarantee::ExactlyOnce;
+
+        async fn open(&mut self, prepared: Option<&[u8]>) -> Result<(), BoxError> {
+            self.0.open(prepared).await
+        }
+
+        async fn write(
+            &mut self,
+            batch: &mut Vec<u32>,
+            refused: &mut Vec<Failed<u32>>,
+        ) -> Result<(), BoxError> {
+            for _ in 0..batch.len() {
+                pause().await;
+            }
+            self.0.write(batch, refused).await
+        }
+
+        async fn prepare(&mut self, checkpoint: u64) -> Result<Vec<u8>, BoxError> {
+            self.0.prepare(checkpoint).await
+        }
+
+        async fn commit(&mut self, checkpoint: u64) -> Result<(), BoxError> {
+            self.0.commit(checkpoint).await
+        }
+    }
+
+    let world = World::default();
+    for _ in 0..2 {
+        let run = world.job().run(|job| {
+            let ParityStreams { even, odd } =
+                job.source("numbers", world.source(100)).split_with(by_parity);
+            job.sink("even", even, Slow(world.even.clone()));
+            job.sink("odd", odd, world.sink(&world.odd));
+            Ok(())
+        });
+        // The first one is dropped half-way.
+        let mut run = pin!(run);
+        for _ in 0..60 {
+            if block_on(poll_immediate(run.as_mut())).is_some() {
+                break;
+            }
+        }
+    }
+    block_on(world.job().run(|job| world.split(job))).unwrap();
+    world.assert_split();
 }

@@ -87,6 +87,7 @@ pub(crate) async fn run(
     Ok(DurableCounts::new(&report, &hours))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is what `Job::run` takes")]
 fn build(
     job: &mut Pipeline<'_, SqliteStore>,
     Job { flights, planes, .. }: &Job,
@@ -142,10 +143,11 @@ fn build(
 
 /// The results in the store.
 async fn hours(database: &Path, late: u64) -> Result<Hours, BoxError> {
+    type Row = (String, String, i64, i64, Option<i64>, Option<i64>, i64);
+
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database);
     let mut connection = sqlx::SqliteConnection::connect_with(&options).await?;
-    let rows: Vec<(String, String, i64, i64, Option<i64>, Option<i64>, i64)> =
-        sqlx::query_as("SELECT * FROM hourly").fetch_all(&mut connection).await?;
+    let rows: Vec<Row> = sqlx::query_as("SELECT * FROM hourly").fetch_all(&mut connection).await?;
     connection.close().await?;
     let mut hours = Hours::with_late(late);
     for (start, origin, flights, dep_delay, on_time_flights, on_time_delay, late_updates) in rows {
