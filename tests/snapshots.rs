@@ -47,7 +47,7 @@ struct Seen(Vec<String>);
 
 impl<S: Debug> Collect<S> for Seen {
     fn emit(&mut self, route: S, at: Timestamp) {
-        self.0.push(format!("{route:?} at {at}"));
+        self.0.push(format!("{route:?} at {at:?}"));
     }
     fn mark(&mut self, mark: Mark) {
         self.0.push(format!("{mark:?}"));
@@ -355,7 +355,7 @@ impl KeyedProcess for Timing {
         if state.count > 0 {
             cx.set_timer(at + millis(5));
         }
-        Single(format!("{} at {at}, {} {:?}", cx.key(), state.count, state.last))
+        Single(format!("{} at {at:?}, {} {:?}", cx.key(), state.count, state.last))
     }
 
     fn on_processing_timer(
@@ -364,7 +364,7 @@ impl KeyedProcess for Timing {
         state: &mut Counted,
         cx: &mut KeyedContext<Self>,
     ) -> impl Routes<Text> {
-        Single(format!("{} by the clock at {at}, {}", cx.key(), state.count))
+        Single(format!("{} by the clock at {at:?}, {}", cx.key(), state.count))
     }
 
     fn is_empty(state: &Counted) -> bool {
@@ -504,7 +504,7 @@ impl KeyedBroadcastProcess for AddingByKey {
         sum: &mut i64,
         cx: &mut KeyContext<String, Text>,
     ) -> impl Routes<Text> {
-        Single(format!("{} at {at}: {sum} {config:?}", cx.key()))
+        Single(format!("{} at {at:?}: {sum} {config:?}", cx.key()))
     }
 
     fn hold_back(&self) -> usize {
@@ -766,7 +766,7 @@ fn key_02_processing_timers_that_came_due_meanwhile_fire_at_once_in_order() {
             (): &mut (),
             _cx: &mut KeyedContext<Self>,
         ) -> impl Routes<Text> {
-            Single(at.to_string())
+            Single(format!("{at:?}"))
         }
     }
     let new = || Keyed::new(key, Wakes);
@@ -783,9 +783,9 @@ fn key_02_processing_timers_that_came_due_meanwhile_fire_at_once_in_order() {
         seen.0
     };
     let min = Timestamp::MIN;
-    assert_eq!(fired(10_000), [1000, 2000].map(|at| format!("Single(\"{at}\") at {min}")));
+    assert_eq!(fired(10_000), [1000, 2000].map(|at| format!("Single(\"{at}\") at {min:?}")));
     assert_eq!(fired(59_999), <[String; 0]>::default());
-    assert_eq!(fired(60_000), [format!("Single(\"60000\") at {min}")]);
+    assert_eq!(fired(60_000), [format!("Single(\"60000\") at {min:?}")]);
     assert_eq!(fired(70_000), <[String; 0]>::default());
 }
 

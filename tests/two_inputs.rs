@@ -450,7 +450,7 @@ impl KeyedBroadcastProcess for Remind {
         count: &mut u32,
         cx: &mut side_output::KeyContext<&'static str, Lines>,
     ) -> impl Routes<Lines> {
-        Lines::main(format!("{} {count}/{}@{time}", cx.key(), after.expect("configured")))
+        Lines::main(format!("{} {count}/{}@{time:?}", cx.key(), after.expect("configured")))
     }
 
     fn hold_back(&self) -> usize {
@@ -523,7 +523,7 @@ impl KeyedBroadcastProcess for Timers {
         cx: &mut KeyedBroadcastContext<Self>,
     ) -> impl Routes<Lines> {
         (0..timers).for_each(|n| cx.set_timer(at(1_000_000 + n)));
-        Lines::main(format!("{fired} at {}", cx.watermark()))
+        Lines::main(format!("{fired} at {:?}", cx.watermark()))
     }
 
     fn on_update(
@@ -545,7 +545,7 @@ impl KeyedBroadcastProcess for Timers {
         _record: (i64, i64),
         cx: &mut Context<Lines>,
     ) -> impl Routes<Lines> {
-        Lines::side(format!("at {}", cx.watermark()))
+        Lines::side(format!("at {:?}", cx.watermark()))
     }
 
     fn on_timer(
@@ -822,12 +822,10 @@ fn a_plain_reader_of_a_union_sees_no_error_that_is_returned_elsewhere() {
     assert_eq!((error.unwrap().to_string().as_str(), ended), ("the stream failed: wired", true));
     let (error, ended) = union_in_a_wiring(false, DataStream::from_stream(stream::iter([7])));
     assert!(error.is_none() && ended);
-    // The error of the other input is returned nowhere else: a plain reader panics at it.
+    // That of the other input is returned nowhere else: it is logged, and the records end.
     let torn = DataStream::from_try_stream(stream::iter([Ok(7), Err("torn")]));
     let (error, ended) = union_in_a_wiring(false, torn);
-    let error = error.unwrap().to_string();
-    assert!(error.contains("the destination of output `any` failed") && !ended, "{error}");
-    assert!(error.contains("torn"), "{error}");
+    assert!(error.is_none() && ended);
 }
 
 #[test]

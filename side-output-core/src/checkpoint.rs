@@ -2,8 +2,7 @@
 //! sinks that take part.
 //!
 //! Nothing here runs anything: the [`Coordinator`] is a state machine without I/O, and a job drives
-//! it, the [`Store`], the [sources](JobSource) and the [sinks](JobSink). See
-//! [`Job`](crate::stream::Job).
+//! it, the [`Store`], the [sources](JobSource) and the [sinks](JobSink).
 
 mod coordinator;
 #[cfg(feature = "job")]
