@@ -17,7 +17,7 @@ use side_output::{
     Tumbling, WindowStreams,
 };
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -86,6 +86,24 @@ async fn pause() {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    })
+    .await;
+}
+
+/// Is pending until another thread has woken the task.
+async fn wait_for_another_thread() {
+    let mut woken = None;
+    std::future::poll_fn(|cx| {
+        let woken = woken.get_or_insert_with(|| {
+            let (woken, waker) = (Arc::new(AtomicBool::new(false)), cx.waker().clone());
+            let told = Arc::clone(&woken);
+            std::thread::spawn(move || {
+                told.store(true, Ordering::Release);
+                waker.wake();
+            });
+            woken
+        });
+        if woken.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
 }
@@ -886,4 +904,90 @@ fn sink_14_a_slow_sink_delays_a_checkpoint_and_loses_nothing() {
     }
     block_on(world.job().run(|job| world.split(job))).unwrap();
     world.assert_split();
+}
+
+/// What takes its time, and says so only when it is done.
+struct Waits<K>(K);
+
+impl<T, K: JobSink<T>> JobSink<T> for Waits<K>
+where
+    T: Send + 'static,
+{
+    const GUARANTEE: Guarantee = K::GUARANTEE;
+
+    async fn open(&mut self, prepared: Option<&[u8]>) -> Result<(), BoxError> {
+        wait_for_another_thread().await;
+        self.0.open(prepared).await
+    }
+
+    async fn write(
+        &mut self,
+        batch: &mut Vec<T>,
+        refused: &mut Vec<Failed<T>>,
+    ) -> Result<(), BoxError> {
+        wait_for_another_thread().await;
+        self.0.write(batch, refused).await
+    }
+
+    async fn prepare(&mut self, checkpoint: u64) -> Result<Vec<u8>, BoxError> {
+        wait_for_another_thread().await;
+        self.0.prepare(checkpoint).await
+    }
+
+    async fn commit(&mut self, checkpoint: u64) -> Result<(), BoxError> {
+        wait_for_another_thread().await;
+        self.0.commit(checkpoint).await
+    }
+}
+
+impl Store for Waits<MemoryStore> {
+    async fn open(&mut self, job: &str) -> Result<Option<Stored>, StoreError> {
+        wait_for_another_thread().await;
+        self.0.open(job).await
+    }
+
+    async fn complete(
+        &mut self,
+        id: u64,
+        cut: Vec<u8>,
+        changes: &[(String, StateChanges)],
+    ) -> Result<(), StoreError> {
+        // Long enough for everything else to come to its end meanwhile.
+        for _ in 0..100 {
+            wait_for_another_thread().await;
+        }
+        self.0.complete(id, cut, changes).await
+    }
+
+    fn forget(&mut self, uid: &str) {
+        self.0.forget(uid);
+    }
+}
+
+#[test]
+fn no_wake_up_is_lost() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for round in 0..20 {
+            let (even, odd) = (MemorySink::new(), MemorySink::new());
+            let job = Job::open("waits", Waits(MemoryStore::new()));
+            let run = job.checkpoint_every(Every::records(1000)).run(|job| {
+                let numbers = job.source("numbers", MemorySource::new((1..=5000).collect()));
+                let streams = numbers.split_with(by_parity);
+                if round % 2 == 0 {
+                    job.sink("even", streams.even, Waits(even.clone()));
+                } else {
+                    job.sink("even", streams.even, even.clone());
+                }
+                job.sink("odd", streams.odd, odd.clone());
+                Ok(())
+            });
+            block_on(run).unwrap();
+            done.send(even.committed().len() + odd.committed().len()).unwrap();
+        }
+    });
+    for _ in 0..20 {
+        // It takes milliseconds; a wake-up that is lost takes for ever.
+        assert_eq!(ended.recv_timeout(Duration::from_secs(8)), Ok(5000));
+    }
 }

@@ -15,6 +15,8 @@ use std::task::{Context, Poll, Waker};
 pub(super) struct JobCore {
     /// The barrier that sources are to send.
     requested: AtomicU64,
+    /// The checkpoint that the job goes on from.
+    first: AtomicU64,
     /// Sources end before their end.
     draining: AtomicBool,
     state: Mutex<State>,
@@ -47,6 +49,8 @@ struct State {
     to_store: Option<(u64, Option<Ending>)>,
     ending: Option<Ending>,
     runner: Option<Waker>,
+    /// Tasks were given something to do, and may have been polled before that.
+    ordered: bool,
 }
 
 struct SourceEntry {
@@ -119,9 +123,11 @@ impl JobCore {
             to_store: None,
             ending: None,
             runner: None,
+            ordered: false,
         };
         Arc::new(Self {
             requested: AtomicU64::new(0),
+            first: AtomicU64::new(0),
             draining: AtomicBool::new(false),
             state: Mutex::new(state),
         })
@@ -232,6 +238,7 @@ impl JobCore {
 
     /// The pipeline is built: starts the checkpoints after the one numbered `last`.
     pub(super) fn start(&self, last: u64) {
+        self.first.store(last, Ordering::Release);
         self.requested.store(last, Ordering::Release);
         let mut state = self.state.lock();
         let participants = Participants {
@@ -278,7 +285,7 @@ impl JobCore {
     #[inline]
     pub(super) fn barrier_after(&self, sent: u64) -> Option<u64> {
         let requested = self.requested.load(Ordering::Acquire);
-        (requested > sent).then_some(requested)
+        (requested > sent.max(self.first.load(Ordering::Acquire))).then_some(requested)
     }
 
     /// Lets every source end after what it has in hand.
@@ -429,8 +436,12 @@ impl JobCore {
             }
             _ => {
                 let old = state.runner.replace(cx.waker().clone());
+                let again = mem::take(&mut state.ordered);
                 drop(state);
                 drop(old);
+                if again {
+                    cx.waker().wake_by_ref();
+                }
                 Poll::Pending
             }
         }
@@ -450,6 +461,7 @@ impl State {
             return Vec::new();
         }
         let actions = coordinator.on(event);
+        self.ordered |= !actions.is_empty();
         let mut wakers = Vec::new();
         for action in actions {
             match action {
