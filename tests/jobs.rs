@@ -991,3 +991,108 @@ fn no_wake_up_is_lost() {
         assert_eq!(ended.recv_timeout(Duration::from_secs(8)), Ok(5000));
     }
 }
+
+/// Holds back what it is given, and refuses all of it when it is asked to write that.
+struct Holds {
+    held: Vec<u32>,
+    prepared: Arc<Mutex<Vec<u64>>>,
+}
+
+impl JobSink<u32> for Holds {
+    const GUARANTEE: Guarantee = Guarantee::ExactlyOnce;
+
+    async fn open(&mut self, _prepared: Option<&[u8]>) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        batch: &mut Vec<u32>,
+        refused: &mut Vec<Failed<u32>>,
+    ) -> Result<(), BoxError> {
+        if batch.is_empty() {
+            refused.extend(self.held.drain(..).map(|number| Failed::new(number, "held")));
+        }
+        self.held.append(batch);
+        Ok(())
+    }
+
+    async fn prepare(&mut self, checkpoint: u64) -> Result<Vec<u8>, BoxError> {
+        assert!(self.held.is_empty());
+        self.prepared.lock().unwrap().push(checkpoint);
+        Ok(Vec::new())
+    }
+
+    async fn commit(&mut self, _checkpoint: u64) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_sink_refuses_last_is_not_lost_and_no_checkpoint_is_prepared_twice() {
+    let (world, dead) = (World::default(), MemorySink::new());
+    let prepared = Arc::new(Mutex::new(Vec::new()));
+    let mut runs = 0;
+    loop {
+        runs += 1;
+        let job = world.job();
+        let handle = job.handle();
+        let mut run = pin!(job.run(|job| {
+            let numbers = job.source("numbers", world.source(40));
+            let holds = Holds { held: Vec::new(), prepared: Arc::clone(&prepared) };
+            let refused = job.sink("holds", numbers, holds).map(|failed| failed.record);
+            job.sink("dead", refused, dead.clone());
+            Ok(())
+        }));
+        let mut ended = None;
+        for _ in 0..8 {
+            ended = ended.or_else(|| block_on(poll_immediate(run.as_mut())));
+        }
+        handle.stop();
+        if ended.unwrap_or_else(|| block_on(run)).unwrap().ending == Ending::Finished {
+            break;
+        }
+    }
+    assert_eq!(dead.committed(), (1..=40).collect::<Vec<_>>());
+    let prepared = prepared.lock().unwrap();
+    assert!(runs > 2 && prepared.windows(2).all(|ids| ids[0] < ids[1]), "{prepared:?}");
+}
+
+#[test]
+fn a_source_that_is_slow_to_hear_of_a_checkpoint_hears_of_the_last_one() {
+    struct Slow(MemorySource<u32>, Arc<Mutex<Vec<u64>>>);
+
+    impl JobSource for Slow {
+        type Item = u32;
+
+        async fn open(&mut self, position: Option<&[u8]>) -> Result<(), BoxError> {
+            self.0.open(position).await
+        }
+
+        async fn read(&mut self, into: &mut Vec<u32>, _most: usize) -> Result<Read, BoxError> {
+            self.0.read(into, 5).await
+        }
+
+        fn position(&self) -> Vec<u8> {
+            self.0.position()
+        }
+
+        async fn completed(&mut self, position: &[u8]) -> Result<(), BoxError> {
+            for _ in 0..10 {
+                pause().await;
+            }
+            self.1.lock().unwrap().push(u64::from_le_bytes(position.try_into()?));
+            Ok(())
+        }
+    }
+
+    let (world, told) = (World::default(), Arc::new(Mutex::new(Vec::new())));
+    let run = world.job().checkpoint_every(Every::records(5)).run(|job| {
+        let source = Slow(MemorySource::new((1..=10).collect()), Arc::clone(&told));
+        let numbers = job.source("numbers", source);
+        job.sink("numbers", numbers, world.even.clone());
+        Ok(())
+    });
+    block_on(run).unwrap();
+    assert_eq!(told.lock().unwrap().last(), Some(&10));
+}

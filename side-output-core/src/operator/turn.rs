@@ -3,7 +3,6 @@ use crate::error::StreamError;
 use crate::output::{Account, Collect, Collector};
 use crate::time::{Mark, Timestamp};
 use std::fmt;
-use std::hint::black_box;
 
 /// One turn of an operator: calls it for records and marks, and keeps its account and its budget.
 ///
@@ -15,8 +14,7 @@ use std::hint::black_box;
 ///
 /// See [`Operator`].
 pub struct Turn<'a, C> {
-    out: &'a mut C,
-    account: &'a mut Account,
+    collector: Collector<'a, C>,
     /// What the turn may still spend.
     room: usize,
     /// What it had, without what was spent on no record.
@@ -27,7 +25,7 @@ impl<'a, C> Turn<'a, C> {
     /// A turn of about `room` steps that emits into `out`.
     #[inline]
     pub const fn new(out: &'a mut C, account: &'a mut Account, room: usize) -> Self {
-        Self { out, account, room, most: room }
+        Self { collector: Collector::new(out, account), room, most: room }
     }
 
     /// How much of the budget is left.
@@ -44,7 +42,7 @@ impl<'a, C> Turn<'a, C> {
     where
         C: Collect<S>,
     {
-        self.room == 0 || self.out.is_full()
+        self.room == 0 || self.collector.out().is_full()
     }
 
     /// Takes what no record stands for off the budget.
@@ -75,10 +73,9 @@ impl<'a, C> Turn<'a, C> {
         debug_assert!(self.room > 0, "a turn that is full takes no record");
         // The check of an overflow would be one more instruction for each record.
         self.room = self.room.wrapping_sub(1);
-        // Made for each call: what it counts is not kept from one to the next.
-        let mut out = Collector::of_record(self.out, self.account);
-        let result = operator.on_record(value, at, &mut out);
-        let routes = out.end_record(result.is_ok());
+        self.collector.begin_record();
+        let result = operator.on_record(value, at, &mut self.collector);
+        let routes = self.collector.end_record(result.is_ok());
         if routes > 1 {
             self.spend(routes - 1);
         }
@@ -97,9 +94,10 @@ impl<'a, C> Turn<'a, C> {
         Op: Operator,
         C: Collect<Op::Out>,
     {
-        let mut out = Collector::of_mark(self.out, self.account, self.room);
-        operator.on_mark(mark, &mut out)?;
-        let (done, spent) = out.end_mark();
+        let room = self.room();
+        self.collector.begin_mark(room);
+        operator.on_mark(mark, &mut self.collector)?;
+        let (done, spent) = self.collector.end_mark();
         self.spend(spent + usize::from(done));
         Ok(done)
     }
@@ -114,9 +112,9 @@ impl<'a, C> Turn<'a, C> {
         Op: Operator,
         C: Collect<Op::Out>,
     {
-        let mut out = Collector::of_end(self.out, self.account);
-        operator.on_input_end(input, &mut out)?;
-        let (_, spent) = out.end_mark();
+        self.collector.begin_end();
+        operator.on_input_end(input, &mut self.collector)?;
+        let (_, spent) = self.collector.end_mark();
         self.spend(spent);
         Ok(())
     }
@@ -132,9 +130,10 @@ impl<'a, C> Turn<'a, C> {
         Op: Operator,
         C: Collect<Op::Out>,
     {
-        let mut out = Collector::of_mark(self.out, self.account, self.room);
-        operator.on_clock(now, &mut out)?;
-        let (_, spent) = out.end_mark();
+        let room = self.room();
+        self.collector.begin_mark(room);
+        operator.on_clock(now, &mut self.collector)?;
+        let (_, spent) = self.collector.end_mark();
         self.spend(spent);
         Ok(operator.alarm().is_none_or(|alarm| alarm > now))
     }
@@ -144,10 +143,7 @@ impl<'a, C> Turn<'a, C> {
 impl<C> Drop for Turn<'_, C> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Opaque, or the loop counts something that this follows from, and works out the room from
-        // that for each record.
-        let room = black_box(self.room);
-        self.account.taken += self.most.wrapping_sub(room) as u64;
+        self.collector.end_turn(self.most.wrapping_sub(self.room) as u64);
     }
 }
 

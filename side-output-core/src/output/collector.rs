@@ -39,10 +39,10 @@ impl<S, C: Collect<S> + ?Sized> Collect<S> for &mut C {
 
 /// What an operator emits into.
 ///
-/// It is made for one call of an operator, owns its budget and keeps the [`Account`]: what a route
-/// counts as follows from what the operator has in hand. Routes are entered when it is dropped, so
-/// the account is right however the call ends: with success, an error or a panic. An operator counts
-/// nothing, and a wrong count cannot be written.
+/// It owns the budget of the turn and keeps the [`Account`]: what a route counts as follows from
+/// what the operator has in hand. It is entered when the route is emitted, so the account is right
+/// however the call ends: with success, an error or a panic. An operator counts nothing, and a wrong
+/// count cannot be written.
 #[derive(Debug)]
 pub struct Collector<'a, C> {
     out: &'a mut C,
@@ -63,8 +63,10 @@ pub struct Collector<'a, C> {
 enum Hand {
     /// Nothing: it is not being called.
     Empty,
-    /// A record.
+    /// A record that no route was emitted for.
     Record,
+    /// A record that has left through an output.
+    Routed,
     /// A record that only configures the operator.
     Update,
     /// A mark, or the clock.
@@ -75,63 +77,63 @@ enum Hand {
 
 impl<'a, C> Collector<'a, C> {
     #[inline(always)]
-    const fn with(hand: Hand, room: usize, out: &'a mut C, account: &'a mut Account) -> Self {
-        Self { out, account, hand, routes: 0, firings: 0, room, marked: false }
-    }
-
-    /// For no call.
-    #[inline(always)]
     pub(crate) const fn new(out: &'a mut C, account: &'a mut Account) -> Self {
-        Self::with(Hand::Empty, usize::MAX, out, account)
+        Self { out, account, hand: Hand::Empty, routes: 0, firings: 0, room: 0, marked: false }
     }
 
-    /// For a call with a record.
     #[inline(always)]
-    pub(crate) const fn of_record(out: &'a mut C, account: &'a mut Account) -> Self {
-        Self::with(Hand::Record, usize::MAX, out, account)
+    pub(crate) const fn out(&self) -> &C {
+        self.out
     }
 
-    /// For a call with a mark, or the clock.
+    /// The operator is called with a record.
     #[inline(always)]
-    pub(crate) const fn of_mark(out: &'a mut C, account: &'a mut Account, room: usize) -> Self {
-        Self::with(Hand::Mark, room, out, account)
+    pub(crate) const fn begin_record(&mut self) {
+        self.hand = Hand::Record;
+        self.routes = 0;
     }
 
-    /// For the call that tells of the end of one of several inputs.
+    /// The call is over; how many routes it emitted.
     #[inline(always)]
-    pub(crate) const fn of_end(out: &'a mut C, account: &'a mut Account) -> Self {
-        Self::with(Hand::End, usize::MAX, out, account)
-    }
-
-    /// The call with a record is over; how many routes it emitted.
-    #[inline(always)]
-    pub(crate) fn end_record(mut self, succeeded: bool) -> usize {
-        self.enter(succeeded);
+    pub(crate) const fn end_record(&mut self, succeeded: bool) -> usize {
+        match self.hand {
+            Hand::Record if succeeded => self.account.unrouted += 1,
+            Hand::Record => self.account.failed += 1,
+            Hand::Update => self.account.updates += 1,
+            // A record that has left is not failed, whatever came after: it has one exit.
+            Hand::Routed | Hand::Empty | Hand::Mark | Hand::End => {}
+        }
+        self.hand = Hand::Empty;
         self.routes
     }
 
-    /// Enters what the call has emitted, and what has become of the record in hand.
+    /// The operator is called with a mark, or shown the clock.
     #[inline(always)]
-    const fn enter(&mut self, succeeded: bool) {
-        let routes = self.routes as u64;
-        if !matches!(self.hand, Hand::Record) {
-            enter_other(self.hand, routes, self.account);
-        } else if routes > 0 {
-            // A record that has left is not failed, whatever came after: it has one exit.
-            self.account.extra += routes - 1;
-        } else if succeeded {
-            self.account.unrouted += 1;
-        } else {
-            self.account.failed += 1;
-        }
-        self.hand = Hand::Empty;
+    pub(crate) const fn begin_mark(&mut self, room: usize) {
+        self.hand = Hand::Mark;
+        (self.routes, self.firings, self.room, self.marked) = (0, 0, room, false);
     }
 
-    /// The call with a mark is over; whether the operator is done with it, and how much of the room
-    /// was used.
+    /// The operator is told that one of its inputs has ended.
+    #[inline]
+    pub(crate) const fn begin_end(&mut self) {
+        self.hand = Hand::End;
+        (self.routes, self.firings) = (0, 0);
+    }
+
+    /// The call is over; whether the operator is done with the mark, and how much of the room was
+    /// used.
     #[inline(always)]
-    pub(crate) fn end_mark(self) -> (bool, usize) {
+    pub(crate) const fn end_mark(&mut self) -> (bool, usize) {
+        self.hand = Hand::Empty;
         (self.marked, self.spent())
+    }
+
+    /// Ends the turn, which has taken so many records. The operator may have panicked.
+    #[inline(always)]
+    pub(crate) const fn end_turn(&mut self, taken: u64) {
+        self.account.taken += taken;
+        _ = self.end_record(false);
     }
 
     #[inline(always)]
@@ -160,6 +162,11 @@ impl<'a, C> Collector<'a, C> {
     {
         // First: the receiver may panic, and the record has left by then.
         self.routes += 1;
+        match self.hand {
+            Hand::Record => self.hand = Hand::Routed,
+            Hand::Routed => self.account.extra += 1,
+            Hand::Update | Hand::Mark | Hand::End | Hand::Empty => self.account.fired += 1,
+        }
         self.out.emit(route, at);
     }
 
@@ -236,7 +243,7 @@ impl<'a, C> Collector<'a, C> {
     where
         C: Collect<S>,
     {
-        if self.spent() >= self.room || (self.out.is_full() && matches!(self.hand, Hand::Mark)) {
+        if self.is_limited() && (self.spent() >= self.room || self.out.is_full()) {
             return false;
         }
         self.firings += 1;
@@ -244,11 +251,12 @@ impl<'a, C> Collector<'a, C> {
     }
 }
 
-// The operator may have panicked.
-impl<C> Drop for Collector<'_, C> {
-    #[inline(always)]
+/// A collector that was lent.
+struct Lent<'a, C>(Collector<'a, C>);
+
+impl<C> Drop for Lent<'_, C> {
     fn drop(&mut self) {
-        self.enter(false);
+        _ = self.0.end_record(false);
     }
 }
 
@@ -259,22 +267,10 @@ fn passed<C, E>(
     hand: Hand,
     f: impl FnOnce(&mut Collector<'_, C>) -> Result<(), E>,
 ) -> (Result<(), E>, usize) {
-    let mut lent = Collector::with(hand, usize::MAX, out, account);
-    let result = f(&mut lent);
-    let routes = lent.end_record(result.is_ok());
+    let mut lent = Lent(Collector { hand, ..Collector::new(out, account) });
+    let result = f(&mut lent.0);
+    let routes = lent.0.end_record(result.is_ok());
     (result, routes)
-}
-
-/// Without the collector itself, as below.
-const fn enter_other(hand: Hand, routes: u64, account: &mut Account) {
-    match hand {
-        Hand::Update => {
-            account.updates += 1;
-            account.fired += routes;
-        }
-        Hand::Mark | Hand::End => account.fired += routes,
-        Hand::Record | Hand::Empty => {}
-    }
 }
 
 fn tap_all<S, C: Collect<S>>(out: &mut C, count: &mut u64, copies: &mut Vec<S>, at: Timestamp) {

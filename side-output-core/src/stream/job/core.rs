@@ -363,10 +363,11 @@ impl JobCore {
         self.state.lock().sources[source].completing.clone()
     }
 
-    pub(super) fn completed(&self, source: usize) {
+    /// A source was told this position; there may be a later one meanwhile.
+    pub(super) fn completed(&self, source: usize, told: &[u8]) {
         let waker = {
             let mut state = self.state.lock();
-            state.sources[source].completing = None;
+            state.sources[source].completing.take_if(|position| position == told);
             state.runner.clone()
         };
         wake_all(waker);

@@ -243,7 +243,7 @@ async fn read_all<J: JobSource>(
             }
             Step::Complete(position) => {
                 source.completed(&position).await?;
-                core.completed(index);
+                core.completed(index, &position);
             }
         }
     }

@@ -96,16 +96,14 @@ where
         match step {
             Step::Write => {}
             Step::Barrier(id) | Step::Order(Order::Prepare(id)) => {
-                // What it has held back is written now, so that refusals are known in time.
-                let mut failed = Vec::new();
-                sink.write(&mut batch, &mut failed).await?;
-                refused.push(failed)?;
+                flush(sink, &mut batch, refused).await?;
                 let prepared = sink.prepare(id).await?;
                 refused.barrier(id);
                 core.prepared(index, id, prepared, std::mem::take(&mut written));
             }
             Step::End => {
                 ended = true;
+                flush(sink, &mut batch, refused).await?;
                 refused.end();
                 core.on(Event::SinkEnded(index));
             }
@@ -115,6 +113,18 @@ where
             }
         }
     }
+}
+
+/// Lets the sink write what it has held back, so that refusals are known before the barrier and the
+/// end of theirs.
+async fn flush<T, K: JobSink<T>>(
+    sink: &mut K,
+    batch: &mut Vec<T>,
+    refused: &Refused<T>,
+) -> Result<(), BoxError> {
+    let mut failed = Vec::new();
+    sink.write(batch, &mut failed).await?;
+    refused.push(failed)
 }
 
 /// Waits for records, or for what comes instead.

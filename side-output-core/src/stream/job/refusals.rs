@@ -45,7 +45,7 @@ impl<T> Refused<T> {
             return Ok(());
         }
         self.with(|queue| match failed.first() {
-            Some(first) if queue.dropped => Err(format!(
+            Some(first) if queue.dropped || queue.ended => Err(format!(
                 "a record was refused, and nothing takes what is refused: {}",
                 first.error
             )
