@@ -8,15 +8,13 @@ use std::mem;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 /// What the parts of a running job share: the coordinator, and what each part has handed in for the
 /// checkpoint that is underway.
 pub(super) struct JobCore {
-    /// The barrier that sources are to send.
+    /// The barrier that sources are to send; zero before the first one of this run.
     requested: AtomicU64,
-    /// The checkpoint that the job goes on from.
-    first: AtomicU64,
     /// Sources end before their end.
     draining: AtomicBool,
     state: Mutex<State>,
@@ -48,9 +46,8 @@ struct State {
     last: bool,
     to_store: Option<(u64, Option<Ending>)>,
     ending: Option<Ending>,
+    /// Polls all tasks, and is woken whenever one of them is given something to do.
     runner: Option<Waker>,
-    /// Tasks were given something to do, and may have been polled before that.
-    ordered: bool,
 }
 
 struct SourceEntry {
@@ -73,10 +70,8 @@ struct OperatorEntry {
     version: u32,
     /// What it has saved, each from this checkpoint on.
     changes: VecDeque<(u64, StateChanges)>,
-    /// The last checkpoint that it was saved for.
+    /// The last checkpoint that it was saved for; zero if it was for none in this run.
     reached: u64,
-    /// Everything was saved once in this run: changes are enough from now on.
-    saved: bool,
 }
 
 struct SinkEntry {
@@ -123,11 +118,9 @@ impl JobCore {
             to_store: None,
             ending: None,
             runner: None,
-            ordered: false,
         };
         Arc::new(Self {
             requested: AtomicU64::new(0),
-            first: AtomicU64::new(0),
             draining: AtomicBool::new(false),
             state: Mutex::new(state),
         })
@@ -185,7 +178,7 @@ impl JobCore {
         }
         let name = name.to_owned();
         let changes = VecDeque::new();
-        let entry = OperatorEntry { name, at, version, changes, reached: 0, saved: false };
+        let entry = OperatorEntry { name, at, version, changes, reached: 0 };
         state.operators.push(entry);
         Some((state.operators.len() - 1, saved))
     }
@@ -238,8 +231,6 @@ impl JobCore {
 
     /// The pipeline is built: starts the checkpoints after the one numbered `last`.
     pub(super) fn start(&self, last: u64) {
-        self.first.store(last, Ordering::Release);
-        self.requested.store(last, Ordering::Release);
         let mut state = self.state.lock();
         let participants = Participants {
             sources: state.sources.len(),
@@ -248,7 +239,7 @@ impl JobCore {
         };
         state.coordinator = Some(Coordinator::new(last, participants));
         // What nobody reads is gone before the first record.
-        let gone = state.gone.split_off(0);
+        let gone = mem::take(&mut state.gone);
         drop(state);
         for event in gone {
             self.on(event);
@@ -285,7 +276,7 @@ impl JobCore {
     #[inline]
     pub(super) fn barrier_after(&self, sent: u64) -> Option<u64> {
         let requested = self.requested.load(Ordering::Acquire);
-        (requested > sent.max(self.first.load(Ordering::Acquire))).then_some(requested)
+        (requested > sent).then_some(requested)
     }
 
     /// Lets every source end after what it has in hand.
@@ -373,9 +364,10 @@ impl JobCore {
         wake_all(waker);
     }
 
-    /// Whether an operator is to save everything, and not only what has changed.
+    /// Whether an operator is to save everything, and not only what has changed: for the first time
+    /// in this run.
     pub(super) fn wants_all(&self, operator: usize) -> bool {
-        !self.state.lock().operators[operator].saved
+        self.state.lock().operators[operator].reached == 0
     }
 
     pub(super) fn saved(&self, operator: usize, id: u64, changes: StateChanges) {
@@ -383,7 +375,7 @@ impl JobCore {
             let mut state = self.state.lock();
             let entry = &mut state.operators[operator];
             entry.changes.push_back((id, changes));
-            (entry.reached, entry.saved) = (id, true);
+            entry.reached = id;
             state.on(Event::OperatorSaved(operator, id), &self.requested)
         };
         wake_all(wakers);
@@ -424,8 +416,20 @@ impl JobCore {
         self.state.lock().sources[source].name.clone()
     }
 
+    /// Lets `waker` be woken when tasks are given something to do; before they are polled.
+    pub(super) fn wake_tasks_by(&self, waker: &Waker) {
+        let old = {
+            let mut state = self.state.lock();
+            if state.runner.as_ref().is_some_and(|runner| runner.will_wake(waker)) {
+                return;
+            }
+            state.runner.replace(waker.clone())
+        };
+        drop(old);
+    }
+
     /// The next checkpoint to be stored, or how the job has ended.
-    pub(super) fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<Complete, Ending>> {
+    pub(super) fn poll_next(&self) -> Poll<Result<Complete, Ending>> {
         let mut state = self.state.lock();
         if let Some((id, ending)) = state.to_store.take() {
             return Poll::Ready(Ok(state.take_complete(id, ending)));
@@ -435,16 +439,7 @@ impl JobCore {
             Some(ending) if state.sources.iter().all(|source| source.completing.is_none()) => {
                 Poll::Ready(Err(ending))
             }
-            _ => {
-                let old = state.runner.replace(cx.waker().clone());
-                let again = mem::take(&mut state.ordered);
-                drop(state);
-                drop(old);
-                if again {
-                    cx.waker().wake_by_ref();
-                }
-                Poll::Pending
-            }
+            _ => Poll::Pending,
         }
     }
 }
@@ -462,8 +457,9 @@ impl State {
             return Vec::new();
         }
         let actions = coordinator.on(event);
-        self.ordered |= !actions.is_empty();
-        let mut wakers = Vec::new();
+        // Tasks may have been polled just before they are given something to do.
+        let runner = self.runner.as_ref().filter(|_| !actions.is_empty());
+        let mut wakers: Vec<_> = runner.cloned().into_iter().collect();
         for action in actions {
             match action {
                 Action::Barrier { id, last } => {
@@ -483,7 +479,6 @@ impl State {
                 }
                 Action::End(ending) => self.ending = Some(ending),
             }
-            wakers.extend(self.runner.take());
         }
         wakers
     }

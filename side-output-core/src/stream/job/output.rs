@@ -88,22 +88,19 @@ where
         .map_err(Failure::Stream)?;
         if !batch.is_empty() {
             written += batch.len() as u64;
-            let mut failed = Vec::new();
-            sink.write(&mut batch, &mut failed).await?;
-            batch.clear();
-            refused.push(failed)?;
+            hand_over(sink, &mut batch, refused).await?;
         }
         match step {
             Step::Write => {}
             Step::Barrier(id) | Step::Order(Order::Prepare(id)) => {
-                flush(sink, &mut batch, refused).await?;
+                hand_over(sink, &mut batch, refused).await?;
                 let prepared = sink.prepare(id).await?;
                 refused.barrier(id);
                 core.prepared(index, id, prepared, std::mem::take(&mut written));
             }
             Step::End => {
                 ended = true;
-                flush(sink, &mut batch, refused).await?;
+                hand_over(sink, &mut batch, refused).await?;
                 refused.end();
                 core.on(Event::SinkEnded(index));
             }
@@ -115,15 +112,16 @@ where
     }
 }
 
-/// Lets the sink write what it has held back, so that refusals are known before the barrier and the
-/// end of theirs.
-async fn flush<T, K: JobSink<T>>(
+/// Lets the sink write a batch, and hands on what it refuses. An empty one lets it write what it has
+/// held back, so that refusals are known before the barrier and the end of theirs.
+async fn hand_over<T, K: JobSink<T>>(
     sink: &mut K,
     batch: &mut Vec<T>,
     refused: &Refused<T>,
 ) -> Result<(), BoxError> {
     let mut failed = Vec::new();
     sink.write(batch, &mut failed).await?;
+    batch.clear();
     refused.push(failed)
 }
 

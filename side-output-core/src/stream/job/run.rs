@@ -360,6 +360,7 @@ struct Tasks {
 impl Tasks {
     /// Lets all go on; the first error.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<JobError> {
+        self.core.wake_tasks_by(cx.waker());
         for task in &mut self.tasks {
             if let Poll::Ready(Err(error)) = task.as_mut().poll(cx) {
                 return Poll::Ready(error);
@@ -376,7 +377,7 @@ impl Tasks {
         if let Poll::Ready(error) = self.poll(cx) {
             return Poll::Ready(Err(error));
         }
-        self.core.poll_next(cx).map(Ok)
+        self.core.poll_next().map(Ok)
     }
 }
 
