@@ -1,12 +1,14 @@
 //! Errors reach whoever reads, without a panic: as an item, as the end of the records, in the ledger.
 
+mod common;
+
+use common::text_of;
 use futures::executor::block_on;
 use futures::stream::FusedStream as _;
 use futures::{StreamExt as _, join, stream};
 use side_output::prelude::*;
 use side_output::{Element, Mark};
 use std::error::Error;
-use std::fmt::Write as _;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -48,15 +50,7 @@ impl tracing::Subscriber for Log {
     fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
     fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
     fn event(&self, event: &tracing::Event<'_>) {
-        struct Text(String);
-        impl tracing::field::Visit for Text {
-            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-                write!(self.0, "{}={value:?} ", field.name()).unwrap();
-            }
-        }
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        self.0.lock().unwrap().push(text.0);
+        self.0.lock().unwrap().push(text_of(event));
     }
     fn enter(&self, _: &tracing::span::Id) {}
     fn exit(&self, _: &tracing::span::Id) {}

@@ -1,9 +1,11 @@
 //! A stall is reported with the name of the full output. In a program of its own, since the watch
 //! reports from its own thread and so to the log of the whole program.
 
+mod common;
+
+use common::text_of;
 use futures::{FutureExt as _, sink, stream};
 use side_output::prelude::*;
-use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::{Condvar, Mutex, Once};
 use std::task::{Context as TaskContext, Waker};
@@ -49,15 +51,7 @@ impl tracing::Subscriber for Warnings {
     fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
     fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
     fn event(&self, event: &tracing::Event<'_>) {
-        struct Text(String);
-        impl tracing::field::Visit for Text {
-            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-                write!(self.0, "{}={value:?} ", field.name()).unwrap();
-            }
-        }
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        WARNINGS.lock().unwrap().push(text.0);
+        WARNINGS.lock().unwrap().push(text_of(event));
         LOGGED.notify_all();
     }
     fn enter(&self, _: &tracing::span::Id) {}

@@ -167,23 +167,7 @@ impl DurableCounts {
     fn new(report: &JobReport, hours: &Hours) -> Self {
         let written = |sink: &str| report.written.get(sink).copied().unwrap_or(0);
         let split = ["flown", "cancelled", "diverted", "malformed"];
-        let counts = Counts {
-            lines: split.map(written).iter().sum(),
-            flown: written("flown"),
-            cancelled: written("cancelled"),
-            diverted: written("diverted"),
-            malformed: written("malformed"),
-            long_delay: written("long_delay"),
-            late: hours.late(),
-            windows: hours.len(),
-            flights_in_windows: hours.flights(),
-            total_dep_delay: hours.dep_delay(),
-            on_time_panes: hours.on_time_panes(),
-            late_updates: hours.late_updates(),
-            matched: written("matched"),
-            no_plane: written("no_plane"),
-            no_flight: written("no_flight"),
-        };
+        let counts = Counts::new(split.map(written).iter().sum(), hours, written);
         let JobReport { runs, checkpoints, restored, .. } = *report;
         Self { counts, runs, checkpoints, restored }
     }

@@ -1,5 +1,6 @@
 //! What is printed in the end.
 
+use super::hourly::Hours;
 use super::job::Outcome;
 use serde::Serialize;
 use std::path::Path;
@@ -28,22 +29,30 @@ pub(crate) struct Counts {
 impl Counts {
     pub(crate) fn of(outcome: &Outcome) -> Self {
         let Outcome { split, hours, reconciled } = outcome;
+        Self::new(split.received, hours, |output| match output {
+            "matched" | "no_plane" | "no_flight" => reconciled[output].routed,
+            _ => split[output].routed,
+        })
+    }
+
+    /// `count` says how many records an output had.
+    pub(crate) fn new(lines: u64, hours: &Hours, count: impl Fn(&str) -> u64) -> Self {
         Self {
-            lines: split.received,
-            flown: split["flown"].routed,
-            cancelled: split["cancelled"].routed,
-            diverted: split["diverted"].routed,
-            malformed: split["malformed"].routed,
-            long_delay: split["long_delay"].routed,
+            lines,
+            flown: count("flown"),
+            cancelled: count("cancelled"),
+            diverted: count("diverted"),
+            malformed: count("malformed"),
+            long_delay: count("long_delay"),
             late: hours.late(),
             windows: hours.len(),
             flights_in_windows: hours.flights(),
             total_dep_delay: hours.dep_delay(),
             on_time_panes: hours.on_time_panes(),
             late_updates: hours.late_updates(),
-            matched: reconciled["matched"].routed,
-            no_plane: reconciled["no_plane"].routed,
-            no_flight: reconciled["no_flight"].routed,
+            matched: count("matched"),
+            no_plane: count("no_plane"),
+            no_flight: count("no_flight"),
         }
     }
 }

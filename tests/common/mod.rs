@@ -130,12 +130,17 @@ impl tracing::Subscriber for Log {
             return;
         }
         self.0.above_debug.fetch_add(1, Ordering::SeqCst);
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        self.0.texts.lock().unwrap().push(text.0);
+        self.0.texts.lock().unwrap().push(text_of(event));
     }
     fn enter(&self, _: &tracing::span::Id) {}
     fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// The fields of a log event.
+pub(crate) fn text_of(event: &tracing::Event<'_>) -> String {
+    let mut text = Text(String::new());
+    event.record(&mut text);
+    text.0
 }
 
 struct Text(String);
