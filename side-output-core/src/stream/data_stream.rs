@@ -222,6 +222,23 @@ impl<T, Src: Source<T>> DataStream<T, Src> {
         poll_of(Fed::More, cx).map_ok(|()| None)
     }
 
+    /// What a plain reader gets when it has nothing in hand. Not inlined: what is between two records
+    /// of a chunk must stay short.
+    #[inline(never)]
+    fn poll_plain(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let ended = self.end.is_some();
+        Poll::Ready(ready!(self.poll_more(cx)).unwrap_or_else(|error| {
+            match error {
+                StreamError::Taken { .. } => raise(&error),
+                // Somebody asked for it.
+                StreamError::Stopped => {}
+                _ if ended || self.is_reported() => {}
+                _ => warn_of_error(self.name, &error),
+            }
+            None
+        }))
+    }
+
     /// Every record as `Ok`, and the error that ended the stream, if there was one, as the last
     /// item.
     pub const fn results(self) -> Results<T, Src> {
@@ -569,17 +586,7 @@ impl<T, Src: Source<T>> Stream for DataStream<T, Src> {
         if let Some(value) = this.pop() {
             return Poll::Ready(Some(value));
         }
-        let ended = this.end.is_some();
-        Poll::Ready(ready!(this.poll_more(cx)).unwrap_or_else(|error| {
-            match error {
-                StreamError::Taken { .. } => raise(&error),
-                // Somebody asked for it.
-                StreamError::Stopped => {}
-                _ if ended || this.is_reported() => {}
-                _ => warn_of_error(this.name, &error),
-            }
-            None
-        }))
+        this.poll_plain(cx)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
